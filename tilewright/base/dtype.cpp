@@ -31,16 +31,42 @@ const std::array<Row, kScalarCount> kRows = {{
     {Scalar::u64, "u64", 64, 0, 0x1p64, {1, 64}, {"uint64"}},
     {Scalar::f16, "f16", 16, -65504, 65504, {2, 16}, {"float16", "half", "fp16"}},
     {Scalar::bf16, "bf16", 16, -0x1.fep127, 0x1.fep127, {4, 16}, {"bfloat16"}},
-    {Scalar::f32, "f32", 32, -0x1.fffffep127, 0x1.fffffep127, {2, 32}, {"float32", "float", "fp32"}},
-    {Scalar::f64, "f64", 64, -0x1.fffffffffffffp1023, 0x1.fffffffffffffp1023, {2, 64},
+    {Scalar::f32,
+     "f32",
+     32,
+     -0x1.fffffep127,
+     0x1.fffffep127,
+     {2, 32},
+     {"float32", "float", "fp32"}},
+    {Scalar::f64,
+     "f64",
+     64,
+     -0x1.fffffffffffffp1023,
+     0x1.fffffffffffffp1023,
+     {2, 64},
      {"float64", "double", "fp64"}},
     {Scalar::tf32, "tf32", 32, -0x1.ffcp127, 0x1.ffcp127, {2, 32}, {"tfloat32"}},
-    {Scalar::e4m3, "e4m3", 8, -448, 448, {10, 8},
+    {Scalar::e4m3,
+     "e4m3",
+     8,
+     -448,
+     448,
+     {10, 8},
      {"f8_e4m3", "float8_e4m3fn", "float8_e4m3", "e4m3fn", "f8_e4m3fn"}},
     {Scalar::e5m2, "e5m2", 8, -57344, 57344, {12, 8}, {"f8_e5m2", "float8_e5m2"}},
-    {Scalar::e8m0, "e8m0", 8, 0x1p-127, 0x1p127, {14, 8},
+    {Scalar::e8m0,
+     "e8m0",
+     8,
+     0x1p-127,
+     0x1p127,
+     {14, 8},
      {"f8_e8m0", "float8_e8m0fnu", "e8m0fnu", "ue8m0", "f8_e8m0fnu"}},
-    {Scalar::e2m1, "e2m1", 4, -6, 6, {17, 4},
+    {Scalar::e2m1,
+     "e2m1",
+     4,
+     -6,
+     6,
+     {17, 4},
      {"f4_e2m1", "float4_e2m1fn", "e2m1fn", "f4_e2m1fn", "float4_e2m1fn_x2"}},
 }};
 
@@ -75,7 +101,8 @@ std::optional<DType> parse_dtype(std::string_view name) {
     lanes = lanes * 10 + (digit - '0');
   }
   const auto scalar = parse_dtype(name.substr(0, x));
-  const bool legal = lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16 || lanes == 32 || lanes == 64;
+  const bool legal =
+      lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16 || lanes == 32 || lanes == 64;
   if (!scalar || scalar->lanes != 1 || !legal) return std::nullopt;
   return DType(scalar->scalar, lanes);
 }

@@ -11,13 +11,24 @@ namespace tw {
 
 /// The scalar formats. The order is stable: it is stored in caches and artefacts.
 enum class Scalar : uint8_t {
-  boolean, i8, i16, i32, i64, u8, u16, u32, u64,
-  f16, bf16, f32, f64,
-  tf32,   // stored as f32, 10 mantissa bits used by tensor cores
-  e4m3,   // f8_e4m3 (fn): bias 7, no infinity, NaN 0x7F / 0xFF
-  e5m2,   // f8_e5m2: bias 15, IEEE-like
-  e8m0,   // f8_e8m0 (fnu): 2^(x-127), NaN 0xFF, no zero
-  e2m1,   // f4_e2m1: 0 .5 1 1.5 2 3 4 6, packed two to a byte, element 0 in the low nibble
+  boolean,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  tf32,  // stored as f32, 10 mantissa bits used by tensor cores
+  e4m3,  // f8_e4m3 (fn): bias 7, no infinity, NaN 0x7F / 0xFF
+  e5m2,  // f8_e5m2: bias 15, IEEE-like
+  e8m0,  // f8_e8m0 (fnu): 2^(x-127), NaN 0xFF, no zero
+  e2m1,  // f4_e2m1: 0 .5 1 1.5 2 3 4 6, packed two to a byte, element 0 in the low nibble
 };
 inline constexpr int kScalarCount = 18;
 
@@ -77,7 +88,8 @@ double lowest_finite(DType dtype);
 bool can_hold(DType dtype, double value);
 bool can_hold(DType dtype, int64_t value);
 
-/// DLPack's (code, bits) of a scalar type, and back (lanes from the tensor). See dlpack.h of DLPack 1.3.
+/// DLPack's (code, bits) of a scalar type, and back (lanes from the tensor). See dlpack.h of
+/// DLPack 1.3.
 struct DLPackType {
   uint8_t code, bits;
 };

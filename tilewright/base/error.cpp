@@ -16,8 +16,8 @@ Error& Error::add_line(const char* label, std::string text) {
 }
 
 void throw_internal(const char* condition, SourceLoc where, const std::string& text) {
-  throw InternalError(format("internal error at {}: {} ({}); please report it", where.text(), text,
-                             condition));
+  throw InternalError(
+      format("internal error at {}: {} ({}); please report it", where.text(), text, condition));
 }
 
 }  // namespace tw

@@ -18,7 +18,9 @@ namespace tw {
 /// The constants are in base/codes.h.
 struct Code {
   const char* text = "";
-  friend bool operator==(const Code& a, const Code& b) { return std::string_view(a.text) == b.text; }
+  friend bool operator==(const Code& a, const Code& b) {
+    return std::string_view(a.text) == b.text;
+  }
 };
 
 /// Something the user can mend: a bad argument, an unsupported combination, a device fault.
@@ -68,15 +70,16 @@ class InternalError : public std::logic_error {
 
 }  // namespace tw
 
-/// Raises `Error` (without a code) unless the condition holds: for checks of a function's arguments.
-#define TW_REQUIRE(condition, ...)                                                        \
-  do {                                                                                    \
-    if (!(condition)) throw ::tw::Error(::tw::Code{}, ::tw::SourceLoc{}, __VA_ARGS__);    \
+/// Raises `Error` (without a code) unless the condition holds: for checks of a function's
+/// arguments.
+#define TW_REQUIRE(condition, ...)                                                     \
+  do {                                                                                 \
+    if (!(condition)) throw ::tw::Error(::tw::Code{}, ::tw::SourceLoc{}, __VA_ARGS__); \
   } while (false)
 
 /// Raises `InternalError` unless the condition holds.
-#define TW_CHECK(condition, ...)                                                          \
-  do {                                                                                    \
-    if (!(condition))                                                                     \
+#define TW_CHECK(condition, ...)                                                            \
+  do {                                                                                      \
+    if (!(condition))                                                                       \
       ::tw::throw_internal(#condition, ::tw::SourceLoc::here(), ::tw::format(__VA_ARGS__)); \
   } while (false)

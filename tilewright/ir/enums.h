@@ -1,0 +1,72 @@
+// Small enumerations that occur as fields of IR nodes. Each has its enumerators' names for the text
+// form.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "tilewright/base/rounding.h"
+
+namespace tw::ir {
+
+template <class E>
+struct EnumNames;  // `values`: the names in order
+
+#define TW_ENUM(Name, ...)                                                 \
+  enum class Name : uint8_t { __VA_ARGS__ };                               \
+  template <>                                                              \
+  struct EnumNames<Name> {                                                 \
+    static constexpr std::string_view kType = #Name, kList = #__VA_ARGS__; \
+  };
+
+/// Memory space of a buffer (language 3.1). `variable` is one scalar, private to a thread, of rank
+/// 0.
+TW_ENUM(MemSpace, global, workspace, shared, shared_static, fragment, local, variable, reducer)
+
+/// How a loop runs (language 5.1). `vectorized` (loop IR too): all iterations as lanes of one
+/// vector.
+TW_ENUM(LoopKind, serial, unrolled, vectorized, pipelined)
+
+/// What a reduction folds with (language 9.1, 9.3).
+TW_ENUM(ReduceKind, sum, abs_sum, max, min, abs_max, prod, bit_and, bit_or, bit_xor, any, all)
+TW_ENUM(ScanKind, sum, max, min, prod)
+
+/// Read-modify-write and plain atomic operations (language 13).
+TW_ENUM(AtomicOp, add, max, min, bit_and, bit_or, bit_xor, exchange, compare_exchange, load, store)
+TW_ENUM(MemoryOrder, relaxed, acquire, release, acq_rel, seq_cst)
+TW_ENUM(AtomicScope, block, device, system)
+
+/// How warps share a matrix multiply (language 8.4).
+TW_ENUM(GemmPolicy, square, full_row, full_col, fixed)
+/// Instruction families that a copy or a multiply may prefer or demand (language 7.3, 8.3).
+TW_ENUM(CopyMethod, automatic, sync, cp_async, tma)
+TW_ENUM(GemmMethod, automatic, fma, mma, wgmma, tcgen05)
+TW_ENUM(EvictPolicy, normal, first, last)
+TW_ENUM(RasterOrder, none, row, column)
+
+/// Role of a parameter (language 2.3).
+TW_ENUM(ParamKind, input, inout, output, scalar, pointer)
+
+/// Name of an enumerator.
+template <class E>
+constexpr std::string_view enum_name(E value) {
+  std::string_view list = EnumNames<E>::kList;
+  for (int skip = static_cast<int>(value); skip > 0; --skip) list.remove_prefix(list.find(',') + 2);
+  return list.substr(0, list.find(','));
+}
+
+/// The enumerator of that name.
+template <class E>
+constexpr std::optional<E> enum_named(std::string_view name) {
+  std::string_view list = EnumNames<E>::kList;
+  for (int i = 0;; ++i) {
+    const size_t comma = list.find(',');
+    if (list.substr(0, comma) == name) return static_cast<E>(i);
+    if (comma == list.npos) return std::nullopt;
+    list.remove_prefix(comma + 2);
+  }
+}
+
+}  // namespace tw::ir

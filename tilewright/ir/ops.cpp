@@ -1,0 +1,48 @@
+#include "tilewright/ir/ops.h"
+
+#include <array>
+
+namespace tw::ir {
+namespace {
+
+constexpr std::array kRows = {
+#define TW_DECLARE(name, operands, op_class) \
+  OpRow{OpCode::name, #name, operands, OpClass::op_class},
+    TW_OPS(TW_DECLARE)
+#undef TW_DECLARE
+};
+
+}  // namespace
+
+const OpRow& op_row(OpCode code) { return kRows[static_cast<size_t>(code)]; }
+
+std::optional<OpCode> op_named(std::string_view name) {
+  for (const OpRow& row : kRows) {
+    if (row.name == name) return row.code;
+  }
+  return std::nullopt;
+}
+
+bool is_commutative(OpCode code) {
+  switch (code) {
+    case OpCode::add:
+    case OpCode::mul:
+    case OpCode::min:
+    case OpCode::max:
+    case OpCode::min_nan:
+    case OpCode::max_nan:
+    case OpCode::mul_high:
+    case OpCode::add_sat:
+    case OpCode::hypot:
+    case OpCode::bit_and:
+    case OpCode::bit_or:
+    case OpCode::bit_xor:
+    case OpCode::eq:
+    case OpCode::ne:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace tw::ir
