@@ -24,10 +24,11 @@ TEST(DType, AnUnknownNameIsAnErrorWithTheKnownOnes) {
     dtype_named("float7");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "error[E-TYPE-01]: dtype: unknown name 'float7'\n"
-                 "  help: known names are bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, "
-                 "f64, tf32, e4m3, e5m2, e8m0, e2m1");
+    EXPECT_STREQ(
+        error.what(),
+        "error[E-TYPE-01]: dtype: unknown name 'float7'\n"
+        "  help: known names are bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, "
+        "f64, tf32, e4m3, e5m2, e8m0, e2m1");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "tilewright/base/error.h"
 
+// clang-format off: one row a line
 // TW_CODE(identifier, code, section, condition)
 #define TW_CODES(TW_CODE)                                                                          \
   TW_CODE(prog_01, "E-PROG-01", "2.1", "objects of different programs mixed")                      \
@@ -178,6 +179,7 @@
   TW_CODE(w_ws_01, "W-WS-01", "19.1", "not specialised (reason)")                                  \
   TW_CODE(w_ws_02, "W-WS-02", "19.4", "register reallocation ignored by the assembler")            \
   TW_CODE(w_bnd_01, "W-BND-01", "20.2", "possible out-of-bounds access of a block buffer (verbose)")
+// clang-format on
 
 namespace tw::codes {
 

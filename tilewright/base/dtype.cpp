@@ -19,6 +19,7 @@ struct Row {
 };
 
 // DLPack codes: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 8.. float8 and narrower (DLPack 1.3).
+// clang-format off: one row a dtype
 const std::array<Row, kScalarCount> kRows = {{
     {Scalar::boolean, "bool", 8, 0, 1, {6, 8}, {"bool_", "boolean"}},
     {Scalar::i8, "i8", 8, -128, 127, {0, 8}, {"int8"}},
@@ -69,6 +70,7 @@ const std::array<Row, kScalarCount> kRows = {{
      {17, 4},
      {"f4_e2m1", "float4_e2m1fn", "e2m1fn", "f4_e2m1fn", "float4_e2m1fn_x2"}},
 }};
+// clang-format on
 
 const Row& row(Scalar scalar) { return kRows[static_cast<size_t>(scalar)]; }
 
