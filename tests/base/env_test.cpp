@@ -1,12 +1,13 @@
 #include "tilewright/base/env.h"
 
 #include <cstdlib>
-#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tests/support/golden.h"
 #include "tilewright/base/error.h"
 
 namespace tw::env {
@@ -95,8 +96,7 @@ TEST(Env, EveryFallbackIsAValidValue){
 }
 
 TEST(Env, TheDocumentListsEveryVariableAndNoOther) {
-  std::ifstream document(TW_SOURCE_DIR "/docs/environment.md");
-  ASSERT_TRUE(document) << "docs/environment.md can't be read";
+  std::istringstream document(test::read_file(test::source_path("docs/environment.md")));
   std::vector<std::string> found, expected;
   for (std::string line; std::getline(document, line);) {
     if (line.starts_with("| `TW_")) found.push_back(line);
