@@ -18,14 +18,35 @@ namespace tw::ir {
 
 // TW_NODE(type): every node kind, in a stable order.
 #define TW_EXPR_NODES(TW_NODE) \
-  TW_NODE(Const) TW_NODE(VarNode) TW_NODE(Op) TW_NODE(Cast) TW_NODE(Load)
-#define TW_STMT_NODES(TW_NODE)                                                                  \
-  TW_NODE(Seq)                                                                                  \
-  TW_NODE(Let) TW_NODE(Alloc) TW_NODE(Store) TW_NODE(For) TW_NODE(Parallel) TW_NODE(If)         \
-      TW_NODE(While) TW_NODE(Break) TW_NODE(Continue) TW_NODE(Copy) TW_NODE(Fill) TW_NODE(Gemm) \
-          TW_NODE(Reduce) TW_NODE(Scan) TW_NODE(ReducerInit) TW_NODE(ReducerUpdate)             \
-              TW_NODE(ReducerFinalize) TW_NODE(Atomic) TW_NODE(Print) TW_NODE(Assert)           \
-                  TW_NODE(Assume) TW_NODE(Launch)
+  TW_NODE(Const)               \
+  TW_NODE(VarNode)             \
+  TW_NODE(Op)                  \
+  TW_NODE(Cast)                \
+  TW_NODE(Load)
+#define TW_STMT_NODES(TW_NODE) \
+  TW_NODE(Seq)                 \
+  TW_NODE(Let)                 \
+  TW_NODE(Alloc)               \
+  TW_NODE(Store)               \
+  TW_NODE(For)                 \
+  TW_NODE(Parallel)            \
+  TW_NODE(If)                  \
+  TW_NODE(While)               \
+  TW_NODE(Break)               \
+  TW_NODE(Continue)            \
+  TW_NODE(Copy)                \
+  TW_NODE(Fill)                \
+  TW_NODE(Gemm)                \
+  TW_NODE(Reduce)              \
+  TW_NODE(Scan)                \
+  TW_NODE(ReducerInit)         \
+  TW_NODE(ReducerUpdate)       \
+  TW_NODE(ReducerFinalize)     \
+  TW_NODE(Atomic)              \
+  TW_NODE(Print)               \
+  TW_NODE(Assert)              \
+  TW_NODE(Assume)              \
+  TW_NODE(Launch)
 #define TW_IR_NODES(TW_NODE) TW_EXPR_NODES(TW_NODE) TW_STMT_NODES(TW_NODE) TW_NODE(BufferNode)
 
 enum class Kind : uint8_t {

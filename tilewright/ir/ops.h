@@ -22,80 +22,92 @@ enum class OpClass : uint8_t {
 };
 
 // TW_OP(name, operands, class)
-#define TW_OPS(TW_OP)                                                                                          \
-  TW_OP(add, 2, arithmetic)                                                                                    \
-  TW_OP(sub, 2, arithmetic) TW_OP(mul, 2, arithmetic) TW_OP(fdiv, 2, float_math) TW_OP(                        \
-      floordiv, 2, integer) TW_OP(floormod, 2, integer) TW_OP(truncdiv, 2,                                     \
-                                                              integer) TW_OP(truncmod, 2, integer)             \
-      TW_OP(neg, 1, arithmetic) TW_OP(abs, 1, arithmetic) TW_OP(min, 2, arithmetic) TW_OP(                     \
-          max, 2, arithmetic) TW_OP(min_nan, 2, float_math) TW_OP(max_nan, 2, float_math)                      \
-          TW_OP(fma, 3, float_math) TW_OP(mul_high, 2, integer) TW_OP(add_sat, 2, integer) TW_OP(              \
-              sub_sat, 2, integer) TW_OP(fmod, 2, float_math) TW_OP(floor, 1, float_math)                      \
-              TW_OP(ceil, 1, float_math) TW_OP(trunc, 1, float_math) TW_OP(                                    \
-                  round, 1,                                                                                    \
-                  float_math) TW_OP(rint, 1, float_math)                                                       \
-                  TW_OP(exp, 1, float_math) TW_OP(exp2, 1, float_math) TW_OP(                                  \
-                      exp10, 1,                                                                                \
-                      float_math) TW_OP(expm1, 1, float_math)                                                  \
-                      TW_OP(log, 1, float_math) TW_OP(log2, 1, float_math) TW_OP(                              \
-                          log10, 1,                                                                            \
-                          float_math) TW_OP(log1p, 1, float_math)                                              \
-                          TW_OP(pow, 2, float_math) TW_OP(sqrt, 1, float_math) TW_OP(                          \
-                              rsqrt, 1,                                                                        \
-                              float_math) TW_OP(rcp, 1, float_math)                                            \
-                              TW_OP(cbrt, 1, float_math) TW_OP(hypot, 2, float_math) TW_OP(                    \
-                                  sin, 1,                                                                      \
-                                  float_math) TW_OP(cos, 1, float_math)                                        \
-                                  TW_OP(tan, 1, float_math) TW_OP(asin, 1, float_math) TW_OP(                  \
-                                      acos, 1, float_math)                                                     \
-                                      TW_OP(atan, 1, float_math) TW_OP(atan2, 2, float_math) TW_OP(            \
-                                          sinh,                                                                \
-                                          1, float_math) TW_OP(cosh, 1, float_math)                            \
-                                          TW_OP(tanh, 1, float_math) TW_OP(asinh, 1, float_math) TW_OP(        \
-                                              acosh, 1,                                                        \
-                                              float_math) TW_OP(atanh, 1, float_math)                          \
-                                              TW_OP(erf, 1, float_math) TW_OP(erfc, 1, float_math) TW_OP(      \
-                                                  copysign,                                                    \
-                                                  2, float_math) TW_OP(isnan, 1, test)                         \
-                                                  TW_OP(isinf, 1, test) TW_OP(isfinite, 1, test) TW_OP(        \
-                                                      signbit, 1,                                              \
-                                                      test) TW_OP(bit_and, 2, integer)                         \
-                                                      TW_OP(bit_or, 2, integer) TW_OP(                         \
-                                                          bit_xor, 2,                                          \
-                                                          integer) TW_OP(bit_not, 1, integer)                  \
-                                                          TW_OP(shl, 2, integer) TW_OP(shr, 2, integer) TW_OP( \
-                                                              popcount,                                        \
-                                                              1, integer) TW_OP(clz, 1, integer)               \
-                                                              TW_OP(ctz, 1, integer) TW_OP(                    \
-                                                                  ffs, 1,                                      \
-                                                                  integer) TW_OP(nth_set, 2, integer)          \
-                                                                  TW_OP(bit_reverse, 1, integer) TW_OP(        \
-                                                                      byte_permute,                            \
-                                                                      3,                                       \
-                                                                      integer) TW_OP(funnel_shl, 3, integer)   \
-                                                                      TW_OP(funnel_shr, 3, integer) TW_OP(     \
-                                                                          eq,                                  \
-                                                                          2,                                   \
-                                                                          compare) TW_OP(ne, 2, compare)       \
-                                                                          TW_OP(lt, 2, compare) TW_OP(         \
-                                                                              le,                              \
-                                                                              2,                               \
-                                                                              compare) TW_OP(gt, 2, compare)   \
-                                                                              TW_OP(ge, 2, compare) TW_OP(     \
-                                                                                  land,                        \
-                                                                                  2,                           \
-                                                                                  logic) TW_OP(lor, 2, logic)  \
-                                                                                  TW_OP(lnot, 1, logic) TW_OP( \
-                                                                                      select,                  \
-                                                                                      3, choice)               \
-                                                                                      TW_OP(                   \
-                                                                                          if_else,             \
-                                                                                          3,                   \
-                                                                                          choice)              \
-                                                                                          TW_OP(               \
-                                                                                              bitcast,         \
-                                                                                              1,               \
-                                                                                              reinterpret)
+#define TW_OPS(TW_OP)             \
+  TW_OP(add, 2, arithmetic)       \
+  TW_OP(sub, 2, arithmetic)       \
+  TW_OP(mul, 2, arithmetic)       \
+  TW_OP(fdiv, 2, float_math)      \
+  TW_OP(floordiv, 2, integer)     \
+  TW_OP(floormod, 2, integer)     \
+  TW_OP(truncdiv, 2, integer)     \
+  TW_OP(truncmod, 2, integer)     \
+  TW_OP(neg, 1, arithmetic)       \
+  TW_OP(abs, 1, arithmetic)       \
+  TW_OP(min, 2, arithmetic)       \
+  TW_OP(max, 2, arithmetic)       \
+  TW_OP(min_nan, 2, float_math)   \
+  TW_OP(max_nan, 2, float_math)   \
+  TW_OP(fma, 3, float_math)       \
+  TW_OP(mul_high, 2, integer)     \
+  TW_OP(add_sat, 2, integer)      \
+  TW_OP(sub_sat, 2, integer)      \
+  TW_OP(fmod, 2, float_math)      \
+  TW_OP(floor, 1, float_math)     \
+  TW_OP(ceil, 1, float_math)      \
+  TW_OP(trunc, 1, float_math)     \
+  TW_OP(round, 1, float_math)     \
+  TW_OP(rint, 1, float_math)      \
+  TW_OP(exp, 1, float_math)       \
+  TW_OP(exp2, 1, float_math)      \
+  TW_OP(exp10, 1, float_math)     \
+  TW_OP(expm1, 1, float_math)     \
+  TW_OP(log, 1, float_math)       \
+  TW_OP(log2, 1, float_math)      \
+  TW_OP(log10, 1, float_math)     \
+  TW_OP(log1p, 1, float_math)     \
+  TW_OP(pow, 2, float_math)       \
+  TW_OP(sqrt, 1, float_math)      \
+  TW_OP(rsqrt, 1, float_math)     \
+  TW_OP(rcp, 1, float_math)       \
+  TW_OP(cbrt, 1, float_math)      \
+  TW_OP(hypot, 2, float_math)     \
+  TW_OP(sin, 1, float_math)       \
+  TW_OP(cos, 1, float_math)       \
+  TW_OP(tan, 1, float_math)       \
+  TW_OP(asin, 1, float_math)      \
+  TW_OP(acos, 1, float_math)      \
+  TW_OP(atan, 1, float_math)      \
+  TW_OP(atan2, 2, float_math)     \
+  TW_OP(sinh, 1, float_math)      \
+  TW_OP(cosh, 1, float_math)      \
+  TW_OP(tanh, 1, float_math)      \
+  TW_OP(asinh, 1, float_math)     \
+  TW_OP(acosh, 1, float_math)     \
+  TW_OP(atanh, 1, float_math)     \
+  TW_OP(erf, 1, float_math)       \
+  TW_OP(erfc, 1, float_math)      \
+  TW_OP(copysign, 2, float_math)  \
+  TW_OP(isnan, 1, test)           \
+  TW_OP(isinf, 1, test)           \
+  TW_OP(isfinite, 1, test)        \
+  TW_OP(signbit, 1, test)         \
+  TW_OP(bit_and, 2, integer)      \
+  TW_OP(bit_or, 2, integer)       \
+  TW_OP(bit_xor, 2, integer)      \
+  TW_OP(bit_not, 1, integer)      \
+  TW_OP(shl, 2, integer)          \
+  TW_OP(shr, 2, integer)          \
+  TW_OP(popcount, 1, integer)     \
+  TW_OP(clz, 1, integer)          \
+  TW_OP(ctz, 1, integer)          \
+  TW_OP(ffs, 1, integer)          \
+  TW_OP(nth_set, 2, integer)      \
+  TW_OP(bit_reverse, 1, integer)  \
+  TW_OP(byte_permute, 3, integer) \
+  TW_OP(funnel_shl, 3, integer)   \
+  TW_OP(funnel_shr, 3, integer)   \
+  TW_OP(eq, 2, compare)           \
+  TW_OP(ne, 2, compare)           \
+  TW_OP(lt, 2, compare)           \
+  TW_OP(le, 2, compare)           \
+  TW_OP(gt, 2, compare)           \
+  TW_OP(ge, 2, compare)           \
+  TW_OP(land, 2, logic)           \
+  TW_OP(lor, 2, logic)            \
+  TW_OP(lnot, 1, logic)           \
+  TW_OP(select, 3, choice)        \
+  TW_OP(if_else, 3, choice)       \
+  TW_OP(bitcast, 1, reinterpret)
 
 enum class OpCode : uint8_t {
 #define TW_DECLARE(name, operands, op_class) name,
