@@ -1,0 +1,57 @@
+// Where a call gets memory from: outputs that the caller left out, and workspaces.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tilewright/runtime/device.h"
+#include "tilewright/runtime/tensor.h"
+
+namespace tw {
+
+/// The caller's allocator, so that a framework's caching allocator is used. Null or an exception
+/// says that there is no memory; the call reports E-HOST-12. Used by one call at a time, unless it
+/// says else.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  /// A compact tensor for the output parameter with index `param`; the caller owns it.
+  virtual Tensor output(int param, DType dtype, const Shape& shape, Device device) = 0;
+  /// Memory for the duration of one call, aligned to 256 bytes; `bytes` may be 0.
+  virtual void* workspace(int64_t bytes, Device device, Stream stream) = 0;
+  /// Ends the use of a workspace, in the order of the stream.
+  virtual void release(void* workspace, Device device, Stream stream) = 0;
+};
+
+/// Host memory for calls from C++: it owns the outputs until they are taken, and keeps the
+/// workspaces of earlier calls for later ones.
+class HostAllocator : public Allocator {
+ public:
+  ~HostAllocator() override;
+  HostAllocator() = default;
+  HostAllocator(const HostAllocator&) = delete;
+  HostAllocator& operator=(const HostAllocator&) = delete;
+
+  Tensor output(int param, DType dtype, const Shape& shape, Device device) override;
+  void* workspace(int64_t bytes, Device device, Stream stream) override;
+  void release(void* workspace, Device device, Stream stream) override;
+
+  /// The outputs allocated since the last time, in order; the receiver owns them.
+  std::vector<OwnedTensor> take_outputs();
+
+ private:
+  struct Block {
+    void* memory;
+    int64_t bytes;
+    bool used;
+  };
+  std::vector<OwnedTensor> outputs_;
+  std::vector<Block> blocks_;
+};
+
+/// The allocator of this thread, for calls that name none.
+HostAllocator& host_allocator();
+
+}  // namespace tw

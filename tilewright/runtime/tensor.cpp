@@ -1,0 +1,111 @@
+#include "tilewright/runtime/tensor.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tilewright/base/codes.h"
+#include "tilewright/base/error.h"
+
+namespace tw {
+
+Tensor::Tensor(const void* data, DType dtype, const Shape& shape, Device device)
+    : Tensor(data, dtype, shape, shape.compact_strides(), device) {}
+
+Tensor::Tensor(const void* data, DType dtype, const Shape& shape, const Shape& strides,
+               Device device)
+    : data_(const_cast<void*>(data)),
+      dtype_(dtype),
+      device_(device),
+      shape_(shape),
+      strides_(strides) {
+  TW_REQUIRE(shape.rank() == strides.rank(), "tensor: shape {} and strides {} differ in rank",
+             shape, strides);
+  TW_REQUIRE(std::all_of(shape.begin(), shape.end(), [](int64_t extent) { return extent >= 0; }),
+             "tensor: shape {} has a negative extent", shape);
+}
+
+int64_t Tensor::bytes() const { return storage_bytes(dtype_, numel()); }
+
+bool Tensor::is_compact() const {
+  int64_t expected = 1;
+  for (int i = rank() - 1; i >= 0; --i) {
+    if (shape_[i] == 0) return true;
+    if (shape_[i] != 1 && strides_[i] != expected) return false;
+    expected = saturating_product(expected, shape_[i]);
+  }
+  return true;
+}
+
+Tensor Tensor::at_offset(int64_t elements) const {
+  const int64_t bits = elements * dtype_.bits();
+  TW_REQUIRE(bits % 8 == 0, "tensor: a view of {} can't start at the odd element {}", dtype_,
+             elements);
+  Tensor view = *this;
+  view.data_ = static_cast<std::byte*>(data_) + bits / 8;
+  return view;
+}
+
+Tensor Tensor::slice(int dim, int64_t first, int64_t count) const {
+  TW_REQUIRE(dim >= 0 && dim < rank(), "slice: dimension {} of a tensor {}", dim, shape_);
+  TW_REQUIRE(first >= 0 && count >= 0 && count <= shape_[dim] - first,
+             "slice: {} entries from {} of a dimension of extent {}", count, first, shape_[dim]);
+  Tensor view = at_offset(first * strides_[dim]);
+  view.shape_[dim] = count;
+  return view;
+}
+
+Tensor Tensor::select(int dim, int64_t index) const {
+  Tensor view = slice(dim, index, 1);
+  view.shape_ = shape_.without(dim);
+  view.strides_ = strides_.without(dim);
+  return view;
+}
+
+Tensor Tensor::transpose(int a, int b) const {
+  TW_REQUIRE(a >= 0 && a < rank() && b >= 0 && b < rank(),
+             "transpose: dimensions {} and {} of a tensor {}", a, b, shape_);
+  Tensor view = *this;
+  std::swap(view.shape_[a], view.shape_[b]);
+  std::swap(view.strides_[a], view.strides_[b]);
+  return view;
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  TW_REQUIRE(is_compact(), "reshape: a tensor {} with strides {} isn't compact", shape_, strides_);
+  TW_REQUIRE(shape.numel() == numel(), "reshape: {} has {} elements, {} has {}", shape_, numel(),
+             shape, shape.numel());
+  return {data_, dtype_, shape, device_};
+}
+
+std::string to_text(const Tensor& tensor) {
+  std::string text = format("{} {}", tensor.dtype(), tensor.shape());
+  if (!tensor.is_compact()) text += format(" strides {}", tensor.strides());
+  if (tensor.device() != Device{}) text += format(" on {}", tensor.device());
+  return text;
+}
+
+int64_t storage_bytes(DType dtype, int64_t numel) {
+  const int bits = dtype.bits();
+  if (bits % 8 == 0) return saturating_product(numel, bits / 8);
+  return numel / 8 * bits + (numel % 8 * bits + 7) / 8;
+}
+
+void* allocate_aligned(int64_t bytes, int64_t alignment) {
+  if (bytes > INT64_MAX - alignment) return nullptr;
+  const int64_t rounded = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  return std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded));
+}
+
+void free_aligned(void* memory) { std::free(memory); }
+
+OwnedTensor::OwnedTensor(DType dtype, const Shape& shape) {
+  const int64_t bytes = storage_bytes(dtype, shape.numel());
+  memory_.reset(allocate_aligned(bytes));
+  if (memory_ == nullptr) {
+    throw Error(codes::host_12, {}, "tensor: no memory for {} {} ({} KiB)", dtype, shape,
+                bytes / 1024);
+  }
+  view_ = Tensor(memory_.get(), dtype, shape);
+}
+
+}  // namespace tw
