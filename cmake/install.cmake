@@ -1,0 +1,17 @@
+# What `cmake --install` puts where: include/tilewright, the libraries, and the CMake package.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
+
+install(DIRECTORY tilewright DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h"
+        REGEX "backend/[a-z]+$" EXCLUDE)  # a backend's own headers are its own affair
+install(TARGETS tilewright EXPORT tilewrightTargets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT tilewrightTargets NAMESPACE tilewright:: DESTINATION ${package_folder})
+
+configure_package_config_file(cmake/tilewrightConfig.cmake.in tilewrightConfig.cmake
+                              INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(tilewrightConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tilewrightConfig.cmake
+              ${PROJECT_BINARY_DIR}/tilewrightConfigVersion.cmake
+        DESTINATION ${package_folder})
