@@ -52,6 +52,8 @@ class Verifier {
       require(symbol.multiple_of >= 1, format("symbol {}: multiple_of is below 1", symbol.name));
     }
     for (const Param& param : m_.params) check_param(param);
+    require(m_.packed_bytes >= 0 && m_.packed_bytes <= kMaxPackedBytes,
+            format("{} packed bytes, the most is {}", m_.packed_bytes, kMaxPackedBytes));
     for (const PackedField& field : m_.packed) check_field(field);
     require(!m_.launches.empty(), "it has no launch");
     for (const Launch& launch : m_.launches) check_launch(launch);

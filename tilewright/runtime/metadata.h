@@ -18,6 +18,7 @@ namespace tw::runtime {
 inline constexpr int kMetadataVersion = 1;
 
 inline constexpr int kMaxParams = 64;
+inline constexpr int64_t kMaxPackedBytes = 4096;
 
 /// A size that is known at the call, with the facts that the code relies on.
 struct Symbol {

@@ -29,7 +29,7 @@ struct LaunchRequest {
   void* print_user = nullptr;
 };
 
-/// Code of one kernel. Both functions can be called from several threads.
+/// Code of one kernel. All functions can be called from several threads.
 class Module {
  public:
   virtual ~Module() = default;
@@ -37,12 +37,15 @@ class Module {
   virtual const void* entry(const std::string& name) = 0;
   /// Starts a launch; on the CPU, runs it. A fault is an Error.
   virtual void launch(const LaunchRequest& request) = 0;
+  /// Sets memory to zero, in the order of the stream.
+  virtual void fill_zero(void* memory, int64_t bytes, Device device, Stream stream) = 0;
 };
 
 /// Code in this process: entries are addresses of TwCpuEntry functions (cpu_abi.h).
 class CpuModule : public Module {
  public:
   void launch(const LaunchRequest& request) override;
+  void fill_zero(void* memory, int64_t bytes, Device device, Stream stream) override;
 };
 
 /// Entries of a shared object, which is opened by its path and closed with the module.

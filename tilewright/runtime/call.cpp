@@ -1,0 +1,190 @@
+#include "tilewright/runtime/call.h"
+
+#include <new>
+#include <optional>
+
+#include "tilewright/base/codes.h"
+#include "tilewright/base/error.h"
+#include "tilewright/runtime/bind.h"
+
+namespace tw::runtime {
+
+struct LoadedKernel::Tables {
+  explicit Tables(const KernelMetadata& metadata) : arguments(metadata) {}
+
+  ArgumentTable arguments;
+  std::vector<std::vector<const void*>> entries;  // of launches and their variants
+  std::vector<size_t> workspaces;                 // parameters
+};
+
+LoadedKernel::LoadedKernel(KernelMetadata metadata, std::shared_ptr<Module> module)
+    : metadata_(std::move(metadata)), module_(std::move(module)) {
+  verify(metadata_);
+  auto tables = std::make_unique<Tables>(metadata_);
+  for (const Launch& launch : metadata_.launches) {
+    auto& entries = tables->entries.emplace_back();
+    for (const Variant& variant : launch.variants) entries.push_back(module_->entry(variant.entry));
+  }
+  for (size_t i = 0; i < metadata_.params.size(); ++i) {
+    if (metadata_.params[i].kind == ParamKind::workspace) tables->workspaces.push_back(i);
+  }
+  tables_ = std::move(tables);
+}
+
+LoadedKernel::~LoadedKernel() = default;
+
+namespace {
+
+[[noreturn, gnu::cold]] void no_memory(const KernelMetadata& m, const Param& param,
+                                       const Shape& shape) {
+  throw Error(codes::host_12, {}, "{}: no memory for {} {} {} {} ({} KiB)", m.name,
+              param.kind == ParamKind::workspace ? "workspace" : "output", param.name, param.dtype,
+              shape, (storage_bytes(param.dtype, shape.numel()) + 1023) / 1024);
+}
+
+// Gives the workspaces of a call back to the allocator, whatever happens.
+class WorkspaceLease {
+ public:
+  WorkspaceLease(Allocator& allocator, Device device, Stream stream)
+      : allocator_(allocator), device_(device), stream_(stream) {}
+  WorkspaceLease(const WorkspaceLease&) = delete;
+  WorkspaceLease& operator=(const WorkspaceLease&) = delete;
+  ~WorkspaceLease() {
+    while (count_ > 0) allocator_.release(memory_[--count_], device_, stream_);
+  }
+  void* take(int64_t bytes) {
+    void* memory = allocator_.workspace(bytes, device_, stream_);
+    if (memory != nullptr) memory_[count_++] = memory;
+    return memory;
+  }
+
+ private:
+  Allocator& allocator_;
+  Device device_;
+  Stream stream_;
+  int count_ = 0;
+  void* memory_[kMaxParams];
+};
+
+// Allocates the outputs that the caller left out, in the order of the parameters.
+std::vector<Tensor> allocate_outputs(const KernelMetadata& m, const ArgumentTable& table,
+                                     Allocator& allocator, Binding& binding) {
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < m.params.size(); ++i) {
+    if ((binding.omitted >> i & 1) == 0) continue;
+    const Param& param = m.params[i];
+    const Shape shape = table.shape_of(i, binding);
+    Tensor tensor;
+    try {
+      tensor = allocator.output(static_cast<int>(i), param.dtype, shape, binding.device);
+    } catch (const std::bad_alloc&) {
+      no_memory(m, param, shape);
+    } catch (const Error& error) {
+      if (error.code() == codes::host_12) no_memory(m, param, shape);
+      throw;
+    }
+    if (tensor.data() == nullptr && shape.numel() != 0) no_memory(m, param, shape);
+    table.bind_output(i, tensor, binding);
+    outputs.push_back(tensor);
+  }
+  return outputs;
+}
+
+// Evaluates the grid of a variant; false when there is no block to run.
+bool grid_of(const KernelMetadata& m, const Launch& launch, const Variant& variant,
+             const HostValues& values, int64_t (&grid)[3]) {
+  grid[0] = grid[1] = grid[2] = 1;
+  bool empty = false;
+  for (size_t d = 0; d < variant.grid.size(); ++d) {
+    const int64_t extent = variant.grid[d].evaluate(values);
+    if (extent < 0) [[unlikely]] {
+      throw Error(codes::launch_05, {}, "{}: grid[{}] of launch {} is {} = {}", m.name, d,
+                  launch.name, to_text(variant.grid[d], names_of(m)), extent);
+    }
+    const int64_t limit = launch.grid_limit.empty() ? INT64_MAX : launch.grid_limit[d];
+    if (extent > limit) [[unlikely]] {
+      throw Error(codes::host_10, {}, "{}: grid[{}] of launch {} is {} = {}, {} takes at most {}",
+                  m.name, d, launch.name, to_text(variant.grid[d], names_of(m)), extent, m.target,
+                  limit);
+    }
+    grid[d] = extent;
+    empty = empty || extent == 0;
+  }
+  if (!empty && saturating_product(saturating_product(grid[0], grid[1]), grid[2]) == INT64_MAX) {
+    throw Error(codes::host_10, {}, "{}: launch {} has {} x {} x {} blocks, too many to count",
+                m.name, launch.name, grid[0], grid[1], grid[2]);
+  }
+  return !empty;
+}
+
+// Takes the workspaces of the call and fills those with zeros that want it.
+void bind_workspaces(const KernelMetadata& m, const ArgumentTable& table,
+                     std::span<const size_t> params, Module& module, Stream stream,
+                     WorkspaceLease& lease, Binding& binding) {
+  for (const size_t i : params) {
+    const Param& param = m.params[i];
+    const Shape shape = table.shape_of(i, binding);
+    const int64_t bytes = storage_bytes(param.dtype, shape.numel());
+    void* memory = lease.take(bytes);
+    if (memory == nullptr) no_memory(m, param, shape);
+    if (param.zeroed) module.fill_zero(memory, bytes, binding.device, stream);
+    binding.raw[i] = reinterpret_cast<uintptr_t>(memory);
+  }
+}
+
+size_t choose_variant(const Launch& launch, const HostValues& values) {
+  size_t v = 0;
+  while (launch.variants[v].guard.evaluate(values) == 0) ++v;  // the last one's guard holds
+  return v;
+}
+
+}  // namespace
+
+std::vector<Tensor> LoadedKernel::operator()(std::span<const Arg> args,
+                                             const CallContext& context) const {
+  const ArgumentTable& table = tables_->arguments;
+  Binding binding;
+  table.bind(args, binding);
+  if (binding.device.id < 0) binding.device.id = 0;  // no tensor said where
+
+  Allocator* allocator = context.allocator;
+  if (allocator == nullptr && (binding.omitted != 0 || !tables_->workspaces.empty())) {
+    allocator = &host_allocator();
+  }
+  std::vector<Tensor> outputs;
+  if (binding.omitted != 0) outputs = allocate_outputs(metadata_, table, *allocator, binding);
+  std::optional<WorkspaceLease> lease;
+  if (!tables_->workspaces.empty()) {
+    lease.emplace(*allocator, binding.device, context.stream);
+    bind_workspaces(metadata_, table, tables_->workspaces, *module_, context.stream, *lease,
+                    binding);
+  }
+
+  alignas(64) uint64_t packed[kMaxPackedBytes / 8];
+  for (const PackedField& field : metadata_.packed) {
+    const size_t i = static_cast<size_t>(field.index);
+    packed[field.offset / 8] = field.kind == PackedField::Kind::symbol
+                                   ? static_cast<uint64_t>(binding.symbols[i])
+                                   : binding.raw[i];
+  }
+  const HostValues values = binding.values();
+  for (size_t l = 0; l < metadata_.launches.size(); ++l) {
+    const Launch& launch = metadata_.launches[l];
+    const size_t v = choose_variant(launch, values);
+    LaunchRequest request;
+    if (!grid_of(metadata_, launch, launch.variants[v], values, request.grid)) continue;
+    request.entry = tables_->entries[l][v];
+    request.args = packed;
+    request.args_bytes = metadata_.packed_bytes;
+    request.variant = &launch.variants[v];
+    request.metadata = &metadata_;
+    request.device = binding.device;
+    request.stream = context.stream;
+    request.print = context.print;
+    request.print_user = context.print_user;
+    module_->launch(request);
+  }
+  return outputs;
+}
+
+}  // namespace tw::runtime

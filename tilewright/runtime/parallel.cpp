@@ -1,0 +1,135 @@
+#include "tilewright/runtime/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+#include <sched.h>
+
+#include "tilewright/base/env.h"
+#include "tilewright/runtime/tensor.h"
+
+#ifdef TW_THREAD_SANITIZER
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+#endif
+
+namespace tw::runtime {
+namespace {
+
+// oneTBB's library isn't built for the thread sanitizer, which therefore can't see that what
+// happens before parallel_for happens before its bodies, and these before its return. This file is
+// compiled without the sanitizer and says so here; the bodies are compiled with it.
+void happens_before(void* point) {
+#ifdef TW_THREAD_SANITIZER
+  __tsan_release(point);
+#else
+  static_cast<void>(point);
+#endif
+}
+void happens_after(void* point) {
+#ifdef TW_THREAD_SANITIZER
+  __tsan_acquire(point);
+#else
+  static_cast<void>(point);
+#endif
+}
+
+// Scratch memory of a thread: one block that grows. A body that launches again while its block is
+// in use gets another one for that time.
+struct ThreadScratch {
+  void* memory = nullptr;
+  int64_t bytes = 0;
+  bool used = false;
+  ~ThreadScratch() { free_aligned(memory); }
+};
+thread_local ThreadScratch thread_scratch;
+
+class ScratchLease {
+ public:
+  explicit ScratchLease(int64_t bytes) : thread_(thread_scratch), nested_(thread_.used) {
+    if (bytes == 0) return;
+    if (nested_ || bytes > thread_.bytes) {
+      memory_ = allocate_aligned(bytes);
+      if (memory_ == nullptr) throw std::bad_alloc();
+      if (nested_) return;
+      free_aligned(thread_.memory);
+      thread_.memory = memory_;
+      thread_.bytes = bytes;
+    }
+    memory_ = thread_.memory;
+    thread_.used = true;
+  }
+  ScratchLease(const ScratchLease&) = delete;
+  ScratchLease& operator=(const ScratchLease&) = delete;
+  ~ScratchLease() {
+    if (nested_) {
+      free_aligned(memory_);
+    } else {
+      thread_.used = false;
+    }
+  }
+  void* memory() const { return memory_; }
+
+ private:
+  ThreadScratch& thread_;
+  bool nested_;
+  void* memory_ = nullptr;
+};
+
+tbb::task_arena& arena() {
+  static tbb::task_arena arena(thread_count());
+  return arena;
+}
+
+}  // namespace
+
+int thread_count() {
+  static const int count = [] {
+    if (const int64_t wanted = env::num_threads.get(); wanted > 0) {
+      return static_cast<int>(std::min<int64_t>(wanted, 1024));
+    }
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof(processors), &processors) == 0
+               ? std::max(1, CPU_COUNT(&processors))
+               : tbb::this_task_arena::max_concurrency();
+  }();
+  return count;
+}
+
+int32_t parallel_blocks(int64_t blocks, int64_t scratch_bytes, BlockBody body, void* context) {
+  if (blocks <= 0) return 0;
+  if (blocks == 1 || thread_count() == 1) {
+    const ScratchLease scratch(scratch_bytes);
+    return body(context, 0, blocks, scratch.memory());
+  }
+  std::atomic<int32_t> result = 0;
+  char begin, end;  // points in time for the sanitizer
+  happens_before(&begin);
+  arena().execute([&] {
+    tbb::task_group_context group;
+    tbb::parallel_for(
+        tbb::blocked_range<int64_t>(0, blocks),
+        [&](const tbb::blocked_range<int64_t>& range) {
+          happens_after(&begin);
+          {
+            const ScratchLease scratch(scratch_bytes);
+            const int32_t status = body(context, range.begin(), range.end(), scratch.memory());
+            int32_t none = 0;
+            if (status != 0 && result.compare_exchange_strong(none, status)) {
+              group.cancel_group_execution();
+            }
+          }
+          happens_before(&end);
+        },
+        tbb::auto_partitioner(), group);
+  });
+  happens_after(&end);
+  return result;
+}
+
+}  // namespace tw::runtime
