@@ -21,7 +21,7 @@ struct Node {
 
   explicit Node(Kind k) : kind(k) {}
   Node(const Node& other) : kind(other.kind), loc(other.loc) {}
-  Node& operator=(const Node&) = delete;
+  Node& operator=(const Node&) { return *this; }  // fields of the derived node only
   virtual ~Node() = default;
 
   mutable std::atomic<uint32_t> references{0};

@@ -1,6 +1,7 @@
 #include "tilewright/ir/visit.h"
 
 #include <memory>
+#include <set>
 
 namespace tw::ir {
 namespace {
@@ -225,7 +226,41 @@ struct Substitute : Rewriter {
   }
 };
 
+/// Renames what a statement binds. Uses follow their definition, so one walk in program order
+/// suffices.
+struct FreshBindings : Rewriter {
+  Substitution vars;
+  std::set<Buffer, ById> allocated;
+  using Rewriter::rewrite;
+
+  Var rewrite_binding(const Var& var) override {
+    const Var fresh = Var::make(var.name(), var.dtype(), var.loc());
+    vars[var] = fresh;
+    return fresh;
+  }
+  Expr rewrite(const Expr& expr) override {
+    if (!expr) return expr;
+    if (expr.is<VarNode>()) {
+      const auto it = vars.find(Var::of(expr));
+      return it == vars.end() ? expr : it->second;
+    }
+    return children(expr);
+  }
+  Stmt rewrite(const Stmt& stmt) override {
+    if (!stmt) return stmt;
+    if (const auto* alloc = stmt.try_as<Alloc>()) allocated.insert(alloc->buffer);
+    return children(stmt);
+  }
+  Buffer rewrite_declaration(const Buffer& buffer) override {
+    const Buffer next = declaration_children(buffer);
+    if (!next.same_as(buffer) || !allocated.contains(buffer)) return next;
+    return Buffer(new BufferNode(*buffer.get()));
+  }
+};
+
 }  // namespace
+
+Stmt with_fresh_bindings(const Stmt& stmt) { return FreshBindings().rewrite(stmt); }
 
 Expr substitute(const Expr& expr, const Substitution& values) {
   return values.empty() ? expr : Substitute(values).rewrite(expr);

@@ -114,6 +114,10 @@ using Substitution = std::map<Var, Expr, ById>;
 Expr substitute(const Expr& expr, const Substitution& values);
 Stmt substitute(const Stmt& stmt, const Substitution& values);
 
+/// The same statement with new variables and buffers for all that it binds or allocates, so that a
+/// copy can stand beside it: each is defined once in a program.
+Stmt with_fresh_bindings(const Stmt& stmt);
+
 /// Whether the expression contains a node for which f is true.
 bool contains(const Expr& expr, const std::function<bool(const Expr&)>& f);
 /// Whether the expression reads memory.

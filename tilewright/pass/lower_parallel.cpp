@@ -1,0 +1,393 @@
+#include "tilewright/pass/lower_parallel.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/visit.h"
+#include "tilewright/pass/linear.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+
+/// Finds what keeps a body from running as vector lanes.
+class VectorCheck : public ir::Visitor {
+ public:
+  explicit VectorCheck(const Var& lane) : lane_(lane) { varying_.insert(lane); }
+  using Visitor::visit;
+
+  void visit(const Stmt& stmt) override {
+    if (reason != nullptr) return;
+    switch (stmt.kind()) {
+      case ir::Kind::While:
+        return fail("a while loop");
+      case ir::Kind::Break:
+      case ir::Kind::Continue:
+        return fail("a jump");
+      case ir::Kind::Atomic:
+        return fail("an atomic");
+      case ir::Kind::Print:
+      case ir::Kind::Assert:
+        return fail("a print or assert");
+      case ir::Kind::Parallel:
+        return fail("a parallel loop inside");
+      case ir::Kind::Let: {
+        const auto& let = stmt.as<ir::Let>();
+        if (varies(let.value)) varying_.insert(let.var);
+        return;
+      }
+      case ir::Kind::Alloc: {
+        const auto& alloc = stmt.as<ir::Alloc>();
+        if (alloc.buffer->view_of) return fail("a view of private memory");
+        private_.insert(alloc.buffer);
+        return;
+      }
+      case ir::Kind::For: {
+        const auto& loop = stmt.as<ir::For>();
+        if (loop.loop == ir::LoopKind::vectorized) return fail("a vector loop inside");
+        if (varies(loop.lo) || varies(loop.hi) || varies(loop.step))
+          return fail("a varying loop bound");
+        inner_.insert(loop.var);
+        return children(stmt);
+      }
+      case ir::Kind::ReducerUpdate:
+        return check_update(stmt.as<ir::ReducerUpdate>());
+      default:
+        return children(stmt);
+    }
+  }
+  void visit(const Expr&) override {}
+
+  const char* reason = nullptr;
+
+ private:
+  void fail(const char* why) { reason = why; }
+
+  bool varies(const Expr& expr) const {
+    return ir::contains(expr, [&](const Expr& e) {
+      if (e.is<ir::VarNode>()) return varying_.contains(Var::of(e));
+      const auto* load = e.try_as<ir::Load>();
+      return load != nullptr && private_.contains(load->buffer);
+    });
+  }
+
+  // An update is one per lane where the index is linear in the lane, and is folded over the lanes
+  // where it is fixed; then it is made after the vector loop and can't depend on anything bound
+  // inside.
+  void check_update(const ir::ReducerUpdate& update) {
+    bool per_lane = false;
+    for (const Expr& index : update.indices) {
+      const auto coefficient = Linear::of(index).coefficient_of(lane_);
+      if (!coefficient) return fail("an update of a computed element");
+      per_lane = per_lane || *coefficient != 0;
+    }
+    if (per_lane) return;
+    for (const Expr& index : update.indices) {
+      if (varies(index) || ir::has_load(index)) return fail("an update of a computed element");
+      for (const Var& var : inner_) {
+        if (uses(index, var)) return fail("an update of an element that an inner loop chooses");
+      }
+    }
+  }
+
+  Var lane_;
+  std::set<Var, ir::ById> varying_, inner_;
+  std::set<ir::Buffer, ir::ById> private_;
+};
+
+/// How one access moves when an index grows by one.
+enum class Movement { none, contiguous, far };
+
+Movement movement(const ir::Buffer& buffer, const std::vector<Expr>& indices, const Var& var) {
+  const auto strides = ir::strides_of(buffer);
+  int64_t step = 0;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const auto coefficient = Linear::of(indices[d]).coefficient_of(var);
+    if (!coefficient) return Movement::far;
+    if (*coefficient == 0) continue;
+    const auto stride = ir::as_int(strides[d]);
+    if (!stride) return Movement::far;
+    step += *coefficient * *stride;
+  }
+  if (step == 0) return Movement::none;
+  return step == 1 ? Movement::contiguous : Movement::far;
+}
+
+/// Cost of one element when `var` runs along the lanes, in loads of a scalar.
+double cost_of_lanes(const Stmt& body, const Var& var, const Expr& extent, int64_t lanes) {
+  double far = 0, near = 0;
+  const auto count = [&](const ir::Buffer& buffer, const std::vector<Expr>& indices,
+                         double weight) {
+    (movement(buffer, indices, var) == Movement::far ? far : near) += weight;
+  };
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    if (const auto* store = s.try_as<ir::Store>()) count(store->buffer, store->indices, 2);
+  });
+  ir::for_each_expr(body, [&](const Expr& e) {
+    if (const auto* load = e.try_as<ir::Load>()) count(load->buffer, load->indices, 1);
+  });
+  const auto n = ir::as_int(extent);
+  const auto used = static_cast<double>(n ? std::min(*n, lanes) : lanes);
+  return far + near / used + 1 / used;
+}
+
+/// The widest element that the body touches.
+int64_t widest_bits(const Stmt& body) {
+  int64_t bits = 8;
+  const auto widen = [&](DType dtype) { bits = std::max<int64_t>(bits, dtype.bits()); };
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    if (const auto* store = s.try_as<ir::Store>()) widen(store->buffer.dtype());
+  });
+  ir::for_each_expr(body, [&](const Expr& e) {
+    if (e.is<ir::Load>() || e.is<ir::Cast>()) widen(e.dtype());
+  });
+  return bits;
+}
+
+/// Gives each lane its own copy of what the body allocates: a last dimension of `lanes`.
+class PrivatePerLane : public ir::Rewriter {
+ public:
+  PrivatePerLane(const Var& lane, int64_t lanes) : lane_(lane), lanes_(lanes) {}
+  using Rewriter::rewrite;
+
+  Expr rewrite(const Expr& expr) override {
+    if (!expr) return expr;
+    const auto* load = expr.try_as<ir::Load>();
+    if (load == nullptr || !widened_.contains(load->buffer)) return children(expr);
+    std::vector<Expr> indices = rewrite_all(load->indices);
+    indices.push_back(lane_);
+    return ir::load(widened_.at(load->buffer), std::move(indices), true);
+  }
+  Stmt rewrite(const Stmt& stmt) override {
+    if (!stmt) return stmt;
+    if (const auto* alloc = stmt.try_as<ir::Alloc>()) {
+      std::vector<Expr> shape = alloc->buffer.shape();
+      shape.push_back(ir::index(lanes_));
+      const ir::Buffer wide =
+          ir::make_buffer(alloc->buffer.name(), alloc->buffer.dtype(), ir::MemSpace::local, shape);
+      widened_[alloc->buffer] = wide;
+      std::vector<Stmt> stmts{ir::alloc(wide)};
+      if (alloc->initial) stmts.push_back(ir::store(wide, {lane_}, rewrite(alloc->initial), true));
+      return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& n) { n.stmts = std::move(stmts); });
+    }
+    if (const auto* store = stmt.try_as<ir::Store>();
+        store != nullptr && widened_.contains(store->buffer)) {
+      std::vector<Expr> indices = rewrite_all(store->indices);
+      indices.push_back(lane_);
+      return ir::store(widened_.at(store->buffer), std::move(indices), rewrite(store->value), true);
+    }
+    if (const auto* seq = stmt.try_as<ir::Seq>()) return splice(stmt, *seq);
+    return children(stmt);
+  }
+
+ private:
+  std::vector<Expr> rewrite_all(const std::vector<Expr>& list) {
+    std::vector<Expr> next;
+    for (const Expr& e : list) next.push_back(rewrite(e));
+    return next;
+  }
+  /// An allocation turned into several statements keeps its scope.
+  Stmt splice(const Stmt& stmt, const ir::Seq& seq) {
+    std::vector<Stmt> next;
+    for (const Stmt& s : seq.stmts) {
+      const Stmt one = rewrite(s);
+      if (s.is<ir::Alloc>()) {
+        const auto& parts = one.as<ir::Seq>().stmts;
+        next.insert(next.end(), parts.begin(), parts.end());
+      } else {
+        next.push_back(one);
+      }
+    }
+    return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& n) { n.stmts = std::move(next); });
+  }
+
+  Var lane_;
+  int64_t lanes_;
+  std::map<ir::Buffer, ir::Buffer, ir::ById> widened_;
+};
+
+Stmt plain_update(const ir::ReducerUpdate& update) {
+  const Expr old = ir::load(update.reducer, update.indices);
+  return ir::store(update.reducer, update.indices,
+                   reduce_step(update.reducer->reduce, false, old, update.value));
+}
+
+/// Makes the updates of a vector body: per lane, or folded over the lanes after the loop.
+class LaneUpdates {
+ public:
+  LaneUpdates(const Var& lane, int64_t lanes) : lane_(lane), lanes_(lanes) {}
+
+  Stmt rewrite(const Stmt& body) {
+    return ir::rewrite(body, [&](auto&, const ir::ReducerUpdate& update) -> Stmt {
+      for (const Expr& index : update.indices) {
+        if (uses(index, lane_)) return plain_update(update);
+      }
+      const ir::Buffer partial = ir::make_buffer("partial", update.reducer.dtype(),
+                                                 ir::MemSpace::local, std::vector<int64_t>{lanes_});
+      const ir::ReduceKind kind = update.reducer->reduce;
+      before.push_back(ir::alloc(partial));
+      before.push_back(over_lanes(lanes_, [&](const Var& l) {
+        return ir::store(partial, {l}, reduce_identity(kind, partial.dtype()), true);
+      }));
+      for (int64_t half = lanes_ / 2; half >= 1; half /= 2) {
+        after.push_back(over_lanes(half, [&](const Var& l) {
+          return ir::store(partial, {l},
+                           reduce_step(kind, false, ir::load(partial, {l}, true),
+                                       ir::load(partial, {ir::add(l, ir::index(half))}, true)),
+                           true);
+        }));
+      }
+      ir::ReducerUpdate total = update;
+      total.value = ir::load(partial, {ir::index(0)}, true);
+      after.push_back(plain_update(total));
+      return ir::store(partial, {lane_},
+                       reduce_step(kind, false, ir::load(partial, {lane_}, true), update.value),
+                       true);
+    });
+  }
+
+  std::vector<Stmt> before, after;
+
+ private:
+  template <class Body>
+  static Stmt over_lanes(int64_t count, Body body) {
+    const Var lane = Var::make("lane", i64);
+    return ir::for_(lane, ir::index(0), ir::index(count), body(lane), ir::LoopKind::vectorized);
+  }
+
+  Var lane_;
+  int64_t lanes_;
+};
+
+class LowerParallel : public ir::Rewriter {
+ public:
+  explicit LowerParallel(const VectorShape& shape) : shape_(shape) {}
+  using Rewriter::rewrite;
+
+  Stmt rewrite(const Stmt& stmt) override {
+    if (!stmt) return stmt;
+    if (const auto* loop = stmt.try_as<ir::Parallel>()) return lower(*loop);
+    if (const auto* update = stmt.try_as<ir::ReducerUpdate>()) return plain_update(*update);
+    if (const auto* loop = stmt.try_as<ir::For>();
+        loop != nullptr && loop->loop == ir::LoopKind::vectorized) {
+      return lower_author_vectors(stmt, *loop);
+    }
+    return children(stmt);
+  }
+
+ private:
+  Stmt lower(const ir::Parallel& loop) {
+    // The best index among those along which the body can run as lanes.
+    const int64_t lanes = lane_count(loop.body, loop.max_vector);
+    const size_t none = loop.vars.size();
+    size_t best = none;
+    double best_cost = 0;
+    for (size_t d = none; d-- > 0;) {
+      if (lanes <= 1 || ir::is_int(loop.extents[d], 1)) continue;
+      if (reason_against_vectors(loop.body, loop.vars[d]) != nullptr) continue;
+      const double cost = cost_of_lanes(loop.body, loop.vars[d], loop.extents[d], lanes);
+      if (best != none && cost >= best_cost) continue;
+      best = d;
+      best_cost = cost;
+    }
+    Stmt stmt = best == none ? rewrite(loop.body)
+                             : vectors(loop.body, loop.vars[best], loop.extents[best], lanes);
+    for (size_t d = none; d-- > 0;) {
+      if (d == best) continue;
+      stmt = ir::for_(loop.vars[d], ir::index(0), loop.extents[d], std::move(stmt));
+    }
+    return stmt;
+  }
+
+  int64_t lane_count(const Stmt& body, int64_t max_vector) const {
+    // Two registers of the widest element: enough independent work to hide latencies.
+    const int64_t lanes = 2 * shape_.bytes * 8 / widest_bits(body);
+    const int64_t limit =
+        max_vector > 0 ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(max_vector)))
+                       : lanes;
+    return std::min(std::min<int64_t>(lanes, 64), limit);
+  }
+
+  /// body for var = from + lane, lane below `lanes`; with a limit only where var is below it.
+  Stmt lane_loop(const Stmt& body, const Var& var, const Expr& from, int64_t lanes,
+                 const Expr& limit) {
+    const Var lane = Var::make(var.name(), i64, var.loc());
+    const Expr at = ir::add(from, lane);
+    LaneUpdates updates(lane, lanes);
+    Stmt inner = ir::with_fresh_bindings(ir::substitute(body, {{var, at}}));
+    inner = updates.rewrite(PrivatePerLane(lane, lanes).rewrite(inner));
+    if (limit) inner = ir::if_(ir::lt(at, limit), inner);
+    std::vector<Stmt> stmts = std::move(updates.before);
+    stmts.push_back(
+        ir::for_(lane, ir::index(0), ir::index(lanes), inner, ir::LoopKind::vectorized));
+    stmts.insert(stmts.end(), updates.after.begin(), updates.after.end());
+    return ir::seq(std::move(stmts));
+  }
+
+  Stmt vectors(const Stmt& body, const Var& var, const Expr& extent, int64_t lanes) {
+    std::vector<Stmt> parts;
+    const Var piece = Var::make(var.name() + "v", i64, var.loc());
+    const Expr width = ir::index(lanes);
+    const Expr whole = ir::floordiv(extent, width);
+    if (ir::is_int(whole, 1)) {
+      parts.push_back(lane_loop(body, var, ir::index(0), lanes, {}));
+    } else if (!ir::is_int(whole, 0)) {
+      parts.push_back(ir::for_(piece, ir::index(0), whole,
+                               lane_loop(body, var, ir::mul(piece, width), lanes, {})));
+    }
+    const Expr rest = ir::floormod(extent, width), done = ir::mul(whole, width);
+    if (const auto n = ir::as_int(rest)) {
+      const auto rounded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(*n)));
+      if (*n == 1) {
+        parts.push_back(rewrite(ir::with_fresh_bindings(ir::substitute(body, {{var, done}}))));
+      } else if (*n > 1) {
+        parts.push_back(lane_loop(body, var, done, rounded, rounded == *n ? Expr() : extent));
+      }
+    } else {
+      parts.push_back(ir::if_(ir::lt(done, extent), lane_loop(body, var, done, lanes, extent)));
+    }
+    return ir::seq(std::move(parts));
+  }
+
+  // A vectorized loop: as it is where its body has a vector form, else a serial loop.
+  Stmt lower_author_vectors(const Stmt& stmt, const ir::For& loop) {
+    constexpr int64_t kMaxLanes = 256;
+    const auto lo = ir::as_int(loop.lo), hi = ir::as_int(loop.hi);
+    const bool fits =
+        lo && hi && ir::is_int(loop.step, 1) && *hi - *lo > 1 && *hi - *lo <= kMaxLanes;
+    if (fits && reason_against_vectors(loop.body, loop.var) == nullptr) {
+      if (*lo == 0 && !has_private(loop.body)) return stmt;
+      return lane_loop(loop.body, loop.var, loop.lo, *hi - *lo, {});
+    }
+    return ir::for_(loop.var, loop.lo, loop.hi, loop.step, rewrite(loop.body));
+  }
+
+  static bool has_private(const Stmt& body) {
+    bool found = false;
+    ir::for_each_stmt(body, [&](const Stmt& s) {
+      found = found || s.is<ir::Alloc>() || s.is<ir::ReducerUpdate>();
+    });
+    return found;
+  }
+
+  VectorShape shape_;
+};
+
+}  // namespace
+
+const char* reason_against_vectors(const Stmt& body, const Var& var) {
+  VectorCheck check(var);
+  check.visit(body);
+  return check.reason;
+}
+
+ir::Program lower_parallel(const ir::Program& program, const VectorShape& shape) {
+  return LowerParallel(shape).rewrite(program);
+}
+
+}  // namespace tw::pass

@@ -1,0 +1,99 @@
+// Scan: a serial walk along the dimension, for a vector of neighbours at once where another
+// dimension is the contiguous one.
+#include "tilewright/ir/build.h"
+#include "tilewright/pass/lower_tile_ops.h"
+
+namespace tw::pass {
+namespace {
+
+ir::ReduceKind fold_of(ir::ScanKind kind) {
+  switch (kind) {
+    case ir::ScanKind::sum:
+      return ir::ReduceKind::sum;
+    case ir::ScanKind::max:
+      return ir::ReduceKind::max;
+    case ir::ScanKind::min:
+      return ir::ReduceKind::min;
+    case ir::ScanKind::prod:
+      return ir::ReduceKind::prod;
+  }
+  return {};
+}
+
+}  // namespace
+
+ir::Stmt lower_scan(const ir::Scan& scan, const VectorShape& shape) {
+  const auto dim = static_cast<size_t>(scan.dim);
+  const size_t rank = scan.src.extent.size();
+  const DType accumulator = accumulator_type(scan.dst.buffer.dtype(), false);
+  const ir::ReduceKind fold = fold_of(scan.scan);
+  const int64_t n = *ir::as_int(scan.src.extent[dim]);
+
+  // at[d]: the present element relative to the boxes of src and dst.
+  std::vector<ir::Expr> at(rank, ir::index(0));
+  std::vector<std::pair<ir::Var, int64_t>> outer;
+  const bool across = dim + 1 != rank && *ir::as_int(scan.src.extent[rank - 1]) > 1;
+  for (size_t d = 0; d < rank; ++d) {
+    if (d == dim || (across && d + 1 == rank)) continue;
+    const ir::Var var = ir::Var::make("i", i64);
+    at[d] = var;
+    outer.emplace_back(var, *ir::as_int(scan.src.extent[d]));
+  }
+  const auto index = [&](const ir::Region& region) {
+    std::vector<ir::Expr> list = region.begin;
+    for (size_t d = 0; d < rank; ++d) list[d] = ir::add(list[d], at[d]);
+    return list;
+  };
+
+  // Walks `width` neighbours starting at column `from`.
+  const auto walk = [&](const ir::Expr& from, int64_t width) {
+    const ir::Buffer acc =
+        ir::make_buffer("acc", accumulator, ir::MemSpace::local, std::vector<int64_t>{width});
+    const ir::Var lane = ir::Var::make("lane", i64), step = ir::Var::make("k", i64);
+    const auto lanes = [&](ir::Stmt body) {
+      return ir::for_(lane, ir::index(0), ir::index(width), std::move(body),
+                      width == 1 ? ir::LoopKind::serial : ir::LoopKind::vectorized);
+    };
+    at[dim] = scan.reverse ? ir::sub(ir::index(n - 1), step) : ir::Expr(step);
+    if (across) at[rank - 1] = ir::add(from, lane);
+    const ir::Expr held = ir::load(acc, {lane}, true);
+    const ir::Var element = ir::Var::make("x", accumulator);
+    // The element is read before dst is written: dst may be src.
+    const ir::Stmt read = ir::let(
+        element,
+        ir::cast(accumulator, ir::load(scan.src.buffer, index(scan.src), scan.src.unchecked)));
+    const ir::Stmt update = ir::store(acc, {lane}, reduce_step(fold, false, held, element), true);
+    const ir::Stmt write = ir::store(scan.dst.buffer, index(scan.dst),
+                                     ir::cast(scan.dst.buffer.dtype(), held), scan.dst.unchecked);
+    const ir::Stmt body =
+        scan.exclusive ? ir::seq({read, write, update}) : ir::seq({read, update, write});
+    return ir::seq({ir::alloc(acc),
+                    lanes(ir::store(acc, {lane}, reduce_identity(fold, accumulator), true)),
+                    ir::for_(step, ir::index(0), ir::index(n), lanes(body))});
+  };
+
+  ir::Stmt stmt;
+  if (across) {
+    const int64_t columns = *ir::as_int(scan.src.extent[rank - 1]);
+    std::vector<ir::Stmt> parts;
+    int64_t width = std::min(shape.lanes(accumulator) * 2, columns);
+    if (columns / width > 1) {
+      const ir::Var j = ir::Var::make("j", i64);
+      parts.push_back(ir::for_(j, ir::index(0), ir::index(columns / width),
+                               walk(ir::mul(j, ir::index(width)), width)));
+    } else {
+      parts.push_back(walk(ir::index(0), width));
+    }
+    if (columns % width != 0)
+      parts.push_back(walk(ir::index(columns / width * width), columns % width));
+    stmt = ir::seq(std::move(parts));
+  } else {
+    stmt = walk(ir::index(0), 1);
+  }
+  for (auto loop = outer.rbegin(); loop != outer.rend(); ++loop) {
+    stmt = ir::for_(loop->first, ir::index(0), ir::index(loop->second), std::move(stmt));
+  }
+  return stmt;
+}
+
+}  // namespace tw::pass
