@@ -10,9 +10,9 @@
 
 namespace tw {
 
-/// The caller's allocator, so that a framework's caching allocator is used. It says that there is no
-/// memory by null, std::bad_alloc or E-HOST-12, and the call reports E-HOST-12 with the kernel's name;
-/// other exceptions pass through. Used by one call at a time, unless it says else.
+/// The caller's allocator, so that a framework's caching allocator is used. It says that there is
+/// no memory by null, std::bad_alloc or E-HOST-12, and the call reports E-HOST-12 with the kernel's
+/// name; other exceptions pass through. Used by one call at a time, unless it says else.
 class Allocator {
  public:
   virtual ~Allocator() = default;

@@ -1,0 +1,60 @@
+"""tools/docs.py: links and the tables of the map."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import docs
+
+
+class Docs(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        (self.root / "a").mkdir()
+
+    def write(self, name: str, text: str) -> str:
+        (self.root / name).write_text(text)
+        return name
+
+    def test_a_link_that_leads_nowhere_is_named_with_its_line(self) -> None:
+        self.write("a/there.md", "")
+        text = "\n[x](there.md#part) [y](gone.md) [z](https://example.org/gone)"
+        self.assertEqual(
+            list(docs.broken_links("a/b.md", text, self.root)),
+            ["a/b.md:2: link to gone.md, which does not exist"],
+        )
+
+    def test_brackets_in_code_are_no_links(self) -> None:
+        text = "```cpp\n[&](int) {}\n```\n"
+        self.assertEqual(list(docs.broken_links("b.md", text, self.root)), [])
+
+    def test_a_table_has_the_first_sentence_of_each_header(self) -> None:
+        files = [
+            self.write(
+                "a/one.h", "// Does one thing, e.g. this:\n// counts. And more.\n#pragma once\n"
+            ),
+            self.write("a/one.cpp", '#include "a/one.h"\n'),
+            self.write("a/two.py", '#!/usr/bin/env python3\n"""Does two.\n\nusage: two\n"""\n'),
+        ]
+        text = "before\n<!-- files: a -->\nold\n<!-- end -->\nafter\n"
+        self.assertEqual(
+            docs.filled(text, files, self.root),
+            "before\n<!-- files: a -->\n| file | what it is for |\n| --- | --- |\n"
+            "| `one` | Does one thing, e.g. this: counts |\n| `two.py` | Does two |\n"
+            "<!-- end -->\nafter\n",
+        )
+
+    def test_a_folder_of_the_libraries_without_a_table_is_named(self) -> None:
+        files = ["tilewright/ir/stmt.h", "tilewright/base/env.h"]
+        text = "<!-- files: tilewright/ir -->\n<!-- end -->"
+        self.assertEqual(
+            list(docs.undescribed(text, files)), ["docs/map.md: no table of tilewright/base"]
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Keeps the documents true: fills the file tables of docs/map.md and checks every relative link.
+
+usage: docs.py [--check]
+
+A table stands between `<!-- files: FOLDER -->` and `<!-- end -->` and has a row per file, a header
+and its source sharing one; the text is the first sentence of the file. With --check nothing is
+written, and a table that would change is a problem. Prints one line per problem and exits with 1 if
+there is any.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"(<!-- files: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SOURCES = (".h", ".cpp", ".py", ".sh", ".cmake", "")
+
+
+def broken_links(name: str, text: str, root: Path) -> Iterator[str]:
+    text = CODE.sub(lambda code: "\n" * code[0].count("\n"), text)
+    for match in LINK.finditer(text):
+        target = match[1]
+        if "://" not in target and not ((root / name).parent / target).exists():
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{name}:{line}: link to {target}, which does not exist"
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of the comment or docstring at the top of a file."""
+    text = re.sub(r"\A#![^\n]*\n", "", text)
+    docstring = re.match(r'"""(.*?)"""', text, re.DOTALL)
+    if docstring:
+        comment = docstring[1].split("\n\n")[0]
+    else:
+        lines = re.match(r"((?://|#(?!include|pragma))[^\n]*\n)+", text)
+        comment = re.sub(r"^(///?|#) ?", "", lines[0], flags=re.MULTILINE) if lines else ""
+    paragraph = " ".join(comment.split())
+    return re.split(r"(?<=[^.][^.])\.(?: |$)", paragraph, maxsplit=1)[0]
+
+
+def rows(folder: str, files: list[str], root: Path) -> Iterator[str]:
+    """A row per stem of the files directly in the folder; the header speaks for its source."""
+    stems: dict[str, list[Path]] = {}
+    for file in sorted(files):
+        path = Path(file)
+        if path.parent.as_posix() == folder and path.suffix in SOURCES:
+            stems.setdefault(path.stem, []).append(path)
+    for stem, paths in sorted(stems.items()):
+        speaker = next((p for p in paths if p.suffix == ".h"), paths[0])
+        name = stem if speaker.suffix in (".h", ".cpp") else speaker.name
+        sentence = first_sentence((root / speaker).read_text()).replace("|", "\\|")
+        yield f"| `{name}` | {sentence} |\n"
+
+
+def filled(text: str, files: list[str], root: Path) -> str:
+    def table(match: re.Match[str]) -> str:
+        head = "| file | what it is for |\n| --- | --- |\n"
+        return match[1] + head + "".join(rows(match[2], files, root)) + match[3]
+
+    return TABLE.sub(table, text)
+
+
+def undescribed(text: str, files: list[str]) -> Iterator[str]:
+    """Folders of the libraries that the map has no table of."""
+    mapped = {match[2] for match in TABLE.finditer(text)}
+    folders = {
+        Path(f).parent.as_posix() for f in files if f.startswith("tilewright/") and f.endswith(".h")
+    }
+    for folder in sorted(folders - mapped):
+        yield f"docs/map.md: no table of {folder}"
+
+
+def run(root: Path, check: bool) -> list[str]:
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    files = [name for name in listed.stdout.splitlines() if (root / name).is_file()]
+    problems = []
+    for name in files:
+        if name.endswith(".md"):
+            problems += broken_links(name, (root / name).read_text(), root)
+    map_file = root / "docs/map.md"
+    old = map_file.read_text()
+    new = filled(old, files, root)
+    problems += undescribed(new, files)
+    if check and new != old:
+        problems.append("docs/map.md: its tables are out of date; ./dev docs fills them")
+    elif new != old:
+        map_file.write_text(new)
+    return problems
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    found = run(Path(__file__).parents[1], sys.argv[1:] == ["--check"])
+    for line in found:
+        print(line)
+    sys.exit(1 if found else 0)
