@@ -198,9 +198,8 @@ void ArgumentTable::check_compact(size_t param, const Tensor& tensor) const {
   int64_t expected = 1;
   for (int d = tensor.rank() - 1; d >= 0; --d) {
     const int64_t extent = tensor.dim(d);
-    if (extent == 0) return;  // no element is read
-    if (extent != 1 && tensor.stride(d) != expected) [[unlikely]] {
-      if (tensor.numel() == 0) return;
+    if (extent > 1 && tensor.stride(d) != expected) [[unlikely]] {
+      if (tensor.numel() == 0) return;  // no element is read
       CallErrors(*this).compact(param, d, expected, tensor.stride(d));
     }
     expected = saturating_product(expected, extent);

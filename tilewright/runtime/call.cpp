@@ -37,9 +37,11 @@ namespace {
 
 [[noreturn, gnu::cold]] void no_memory(const KernelMetadata& m, const Param& param,
                                        const Shape& shape) {
+  const int64_t bytes = storage_bytes(param.dtype, shape.numel());
+  const int64_t kib = bytes / 1024 + (bytes % 1024 != 0);
   throw Error(codes::host_12, {}, "{}: no memory for {} {} {} {} ({} KiB)", m.name,
               param.kind == ParamKind::workspace ? "workspace" : "output", param.name, param.dtype,
-              shape, (storage_bytes(param.dtype, shape.numel()) + 1023) / 1024);
+              shape, kib);
 }
 
 // Gives the workspaces of a call back to the allocator, whatever happens.

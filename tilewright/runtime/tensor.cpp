@@ -29,8 +29,7 @@ int64_t Tensor::bytes() const { return storage_bytes(dtype_, numel()); }
 bool Tensor::is_compact() const {
   int64_t expected = 1;
   for (int i = rank() - 1; i >= 0; --i) {
-    if (shape_[i] == 0) return true;
-    if (shape_[i] != 1 && strides_[i] != expected) return false;
+    if (shape_[i] > 1 && strides_[i] != expected) return numel() == 0;
     expected = saturating_product(expected, shape_[i]);
   }
   return true;
