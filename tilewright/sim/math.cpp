@@ -1,0 +1,90 @@
+#include "tilewright/sim/math.h"
+
+// Declared here: sleef.h has the finz forms only for compilers that target FMA.
+extern "C" {
+#define TW_MATH(op, stem, suffix)                         \
+  float Sleef_finz_##stem##f1##suffix##purecfma(float);   \
+  double Sleef_finz_##stem##d1##suffix##purecfma(double); \
+  float Sleef_cinz_##stem##f1##suffix##purec(float);      \
+  double Sleef_cinz_##stem##d1##suffix##purec(double);
+TW_MATH_UNARY(TW_MATH)
+#undef TW_MATH
+#define TW_MATH(op, stem, suffix)                                 \
+  float Sleef_finz_##stem##f1##suffix##purecfma(float, float);    \
+  double Sleef_finz_##stem##d1##suffix##purecfma(double, double); \
+  float Sleef_cinz_##stem##f1##suffix##purec(float, float);       \
+  double Sleef_cinz_##stem##d1##suffix##purec(double, double);
+TW_MATH_BINARY(TW_MATH)
+#undef TW_MATH
+}
+
+namespace tw::sim {
+namespace {
+
+/// The host's choice between the forms with and without FMA.
+template <class F>
+F on_this_host(F with_fma, F without) {
+#if defined(__x86_64__)
+  static const bool has_fma = __builtin_cpu_supports("fma");
+  return has_fma ? with_fma : without;
+#else
+  return (void)without, with_fma;
+#endif
+}
+
+}  // namespace
+
+template <>
+UnaryMath<float> unary_math(ir::OpCode code) {
+  switch (code) {
+#define TW_MATH(op, stem, suffix)                                                  \
+  case ir::OpCode::op:                                                             \
+    return on_this_host<UnaryMath<float>>(Sleef_finz_##stem##f1##suffix##purecfma, \
+                                          Sleef_cinz_##stem##f1##suffix##purec);
+    TW_MATH_UNARY(TW_MATH)
+#undef TW_MATH
+    default:
+      return nullptr;
+  }
+}
+template <>
+UnaryMath<double> unary_math(ir::OpCode code) {
+  switch (code) {
+#define TW_MATH(op, stem, suffix)                                                   \
+  case ir::OpCode::op:                                                              \
+    return on_this_host<UnaryMath<double>>(Sleef_finz_##stem##d1##suffix##purecfma, \
+                                           Sleef_cinz_##stem##d1##suffix##purec);
+    TW_MATH_UNARY(TW_MATH)
+#undef TW_MATH
+    default:
+      return nullptr;
+  }
+}
+template <>
+BinaryMath<float> binary_math(ir::OpCode code) {
+  switch (code) {
+#define TW_MATH(op, stem, suffix)                                                   \
+  case ir::OpCode::op:                                                              \
+    return on_this_host<BinaryMath<float>>(Sleef_finz_##stem##f1##suffix##purecfma, \
+                                           Sleef_cinz_##stem##f1##suffix##purec);
+    TW_MATH_BINARY(TW_MATH)
+#undef TW_MATH
+    default:
+      return nullptr;
+  }
+}
+template <>
+BinaryMath<double> binary_math(ir::OpCode code) {
+  switch (code) {
+#define TW_MATH(op, stem, suffix)                                                    \
+  case ir::OpCode::op:                                                               \
+    return on_this_host<BinaryMath<double>>(Sleef_finz_##stem##d1##suffix##purecfma, \
+                                            Sleef_cinz_##stem##d1##suffix##purec);
+    TW_MATH_BINARY(TW_MATH)
+#undef TW_MATH
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace tw::sim

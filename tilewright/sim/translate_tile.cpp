@@ -1,0 +1,357 @@
+// Tile operations: copy, fill, gemm, reduce, scan and reducers, element by element.
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "tilewright/base/convert.h"
+#include "tilewright/base/format.h"
+#include "tilewright/sim/translate.h"
+
+namespace tw::sim {
+namespace {
+
+/// A region of a tile operation while it runs.
+struct Box {
+  const Place* place;
+  Index begin{};
+  std::vector<int64_t> extent;
+
+  Box(const RegionCode& code, Machine& m)
+      : place(code.place.get()),
+        begin(evaluate_index(code.begin, m)),
+        extent(evaluate(code.extent, m)) {}
+  DType dtype(Machine& m) const { return m.views[static_cast<size_t>(place->view)].dtype; }
+};
+
+/// Some axes of a box, over which one walks.
+struct Axes {
+  const Box* box;
+  std::vector<size_t> dims;
+
+  std::vector<int64_t> extents() const {
+    std::vector<int64_t> extents;
+    for (const size_t dim : dims) extents.push_back(box->extent[dim]);
+    return extents;
+  }
+  /// `at` with the axes' coordinates replaced by begin + point.
+  Index place_at(Index at, const Index& point) const {
+    for (size_t i = 0; i < dims.size(); ++i) at[dims[i]] = box->begin[dims[i]] + point[i];
+    return at;
+  }
+};
+
+/// The axes whose extent isn't 1, in order; with `transposed` the last two are exchanged.
+Axes significant_axes(const Box& box, bool transposed = false) {
+  std::vector<size_t> dims;
+  for (size_t dim = 0; dim < box.extent.size(); ++dim) dims.push_back(dim);
+  if (transposed && dims.size() >= 2) std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+  std::erase_if(dims, [&](size_t dim) { return box.extent[dim] == 1; });
+  return {&box, dims};
+}
+
+/// Reports and returns false unless both sides have the same extents.
+bool agree(const Axes& a, const Axes& b, Machine& m) {
+  if (a.extents() == b.extents()) return true;
+  m.report(FindingKind::extent_mismatch, b.box->place, b.box->place->where, [&] {
+    return format("{} {} and {} {} have different extents", a.box->place->name, a.box->extent,
+                  b.box->place->name, b.box->extent);
+  });
+  return false;
+}
+
+/// Reads a matrix of a box: its last two dims, transposed on demand, as T.
+template <class T>
+std::vector<T> matrix(const Box& box, bool transposed, Machine& m) {
+  const size_t rank = box.extent.size();
+  Axes axes{&box, {rank - 2, rank - 1}};
+  if (transposed) std::swap(axes.dims[0], axes.dims[1]);
+  const std::vector<int64_t> extents = axes.extents();
+  const DType dtype = box.dtype(m);
+  std::vector<T> values(static_cast<size_t>(points_in(extents)));
+  for (size_t n = 0; n < values.size(); ++n) {
+    const Index at = axes.place_at(box.begin, point_of(static_cast<int64_t>(n), extents));
+    const Bits bits = m.load(*box.place, at);
+    if constexpr (std::is_integral_v<T>) {
+      values[n] = static_cast<T>(decode_int(bits, dtype));
+    } else {
+      values[n] = static_cast<T>(decode(bits, dtype));
+    }
+  }
+  return values;
+}
+
+/// c += a b, ascending in k; T is the type in which a step is computed.
+template <class T>
+void multiply(const Box& a, const Box& b, const Box& c, bool trans_a, bool trans_b, bool clear,
+              Machine& m) {
+  const std::vector<T> x = matrix<T>(a, trans_a, m), y = matrix<T>(b, trans_b, m);
+  const size_t rank = c.extent.size();
+  const auto rows = static_cast<size_t>(c.extent[rank - 2]);
+  const auto cols = static_cast<size_t>(c.extent[rank - 1]);
+  const size_t inner = rows == 0 ? 0 : x.size() / rows;
+  const Axes axes{&c, {rank - 2, rank - 1}};
+  const DType dtype = c.dtype(m);
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < cols; ++j) {
+      const Index at = axes.place_at(c.begin, {static_cast<int64_t>(i), static_cast<int64_t>(j)});
+      const Bits before = clear ? 0 : m.load(*c.place, at);
+      if constexpr (std::is_integral_v<T>) {
+        T sum = before;
+        for (size_t k = 0; k < inner; ++k) sum += x[i * inner + k] * y[k * cols + j];
+        m.store(*c.place, at, encode(sum, dtype));
+      } else {
+        T sum = static_cast<T>(decode(before, dtype));
+        for (size_t k = 0; k < inner; ++k) sum = std::fma(x[i * inner + k], y[k * cols + j], sum);
+        m.store(*c.place, at, encode(sum, dtype));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Exec Translator::copy(const ir::Copy& copy) {
+  return [from = region(copy.src, copy.loc), to = region(copy.dst, copy.loc),
+          transposed = copy.transpose](Machine& m) {
+    const Box src(from, m), dst(to, m);
+    const Axes read = significant_axes(src, transposed), written = significant_axes(dst);
+    if (!agree(read, written, m)) return Flow::next;
+    const View& a = m.views[static_cast<size_t>(src.place->view)];
+    const View& b = m.views[static_cast<size_t>(dst.place->view)];
+    const bool watch = a.storage == b.storage && !m.in_parallel();
+    const std::vector<int64_t> extents = read.extents();
+    std::vector<Bits> values(static_cast<size_t>(points_in(extents)));
+    size_t n = 0;
+    std::vector<Index> points;
+    const auto fetch = [&](const Index& point) {
+      points.push_back(point);
+      values[n++] =
+          convert_bits(m.load(*src.place, read.place_at(src.begin, point)), a.dtype, b.dtype);
+      return Flow::next;
+    };
+    const auto write = [&](size_t i) {
+      m.store(*dst.place, written.place_at(dst.begin, points[i]), values[i]);
+    };
+    if (watch) {  // an element that is read and written by different iterations: overlap
+      m.for_each(extents, true, [&](const Index& point) {
+        fetch(point);
+        write(n - 1);
+        return Flow::next;
+      });
+    } else {
+      m.for_each(extents, false, fetch);
+      for (size_t i = 0; i < n; ++i) write(i);
+    }
+    return Flow::next;
+  };
+}
+
+Exec Translator::fill(const ir::Fill& fill) {
+  return [to = region(fill.dst, fill.loc), value = expr(fill.value)](Machine& m) {
+    const Bits bits = value(m);
+    const Box dst(to, m);
+    const Axes axes = significant_axes(dst);
+    return m.for_each(axes.extents(), false, [&](const Index& point) {
+      m.store(*dst.place, axes.place_at(dst.begin, point), bits);
+      return Flow::next;
+    });
+  };
+}
+
+Exec Translator::gemm(const ir::Gemm& gemm) {
+  return [ra = region(gemm.a, gemm.loc), rb = region(gemm.b, gemm.loc),
+          rc = region(gemm.c, gemm.loc), trans_a = gemm.trans_a, trans_b = gemm.trans_b,
+          clear = expr(gemm.clear)](Machine& m) {
+    const bool cleared = clear(m) != 0;
+    const Box a(ra, m), b(rb, m), c(rc, m);
+    const auto extent = [](const Box& box, size_t from_end) {
+      return box.extent[box.extent.size() - from_end];
+    };
+    if (extent(a, trans_a ? 1 : 2) != extent(c, 2) || extent(b, trans_b ? 2 : 1) != extent(c, 1) ||
+        extent(a, trans_a ? 2 : 1) != extent(b, trans_b ? 1 : 2)) {
+      m.report(FindingKind::extent_mismatch, c.place, c.place->where, [&] {
+        return format("gemm of {} {} and {} {} into {} {}", a.place->name, a.extent, b.place->name,
+                      b.extent, c.place->name, c.extent);
+      });
+      return Flow::next;
+    }
+    const DType dtype = c.dtype(m);
+    if (dtype.is_int()) {
+      multiply<uint64_t>(a, b, c, trans_a, trans_b, cleared, m);
+    } else if (dtype == f64) {
+      multiply<double>(a, b, c, trans_a, trans_b, cleared, m);
+    } else {
+      multiply<float>(a, b, c, trans_a, trans_b, cleared, m);
+    }
+    return Flow::next;
+  };
+}
+
+Exec Translator::reduce(const ir::Reduce& reduce) {
+  const ir::ReduceKind kind = reduce.reduce;
+  const bool is_predicate = kind == ir::ReduceKind::any || kind == ir::ReduceKind::all;
+  const DType dtype = reduce.dst.buffer.dtype();
+  const DType partial = is_predicate ? bool_ : fold_dtype(dtype, reduce.low_precision);
+  const ElementFn fold = fold_function(kind, partial, reduce.propagate_nan);
+  TW_CHECK(fold != nullptr, "reduction {} of {}", ir::enum_name(kind), dtype);
+  const bool maps = kind == ir::ReduceKind::abs_sum || kind == ir::ReduceKind::abs_max;
+  const ElementFn map = maps ? element_function(ir::OpCode::abs, partial) : nullptr;
+  return [=, from = region(reduce.src, reduce.loc), to = region(reduce.dst, reduce.loc),
+          dims = reduce.dims, clear = reduce.clear, src_dtype = reduce.src.buffer.dtype(),
+          identity = fold_identity(kind, partial)](Machine& m) {
+    const Box src(from, m), dst(to, m);
+    Axes folded{&src, {}}, kept{&src, {}}, written{&dst, {}};
+    for (size_t dim = 0; dim < src.extent.size(); ++dim) {
+      const bool is_folded = std::count(dims.begin(), dims.end(), static_cast<int64_t>(dim)) != 0;
+      (is_folded ? folded : kept).dims.push_back(dim);
+    }
+    const bool same_rank = dst.extent.size() == src.extent.size();
+    for (size_t dim = 0; dim < dst.extent.size(); ++dim) {
+      const bool is_folded = std::count(dims.begin(), dims.end(), static_cast<int64_t>(dim)) != 0;
+      if (!same_rank || !is_folded) written.dims.push_back(dim);
+    }
+    if (kept.extents() != written.extents()) {  // a dst with other dims of extent 1
+      std::erase_if(kept.dims, [&](size_t dim) { return src.extent[dim] == 1; });
+      std::erase_if(written.dims, [&](size_t dim) { return dst.extent[dim] == 1; });
+      if (!agree(kept, written, m)) return Flow::next;
+    }
+    const std::vector<int64_t> inner = folded.extents();
+    const int64_t count = points_in(inner);
+    return m.for_each(kept.extents(), false, [&](const Index& point) {
+      const Index row = kept.place_at(src.begin, point);
+      Bits sum = identity;
+      for (int64_t n = 0; n < count; ++n) {
+        const Bits element = m.load(*src.place, folded.place_at(row, point_of(n, inner)));
+        const Bits value = convert_bits(element, src_dtype, partial);
+        sum = fold(sum, map != nullptr ? map(value, 0, 0) : value, 0);
+      }
+      const Index at = written.place_at(dst.begin, point);
+      if (!clear) sum = fold(convert_bits(m.load(*dst.place, at), dtype, partial), sum, 0);
+      m.store(*dst.place, at, convert_bits(sum, partial, dtype));
+      return Flow::next;
+    });
+  };
+}
+
+Exec Translator::scan(const ir::Scan& scan) {
+  const auto kind = [&] {
+    switch (scan.scan) {
+      case ir::ScanKind::sum:
+        return ir::ReduceKind::sum;
+      case ir::ScanKind::max:
+        return ir::ReduceKind::max;
+      case ir::ScanKind::min:
+        return ir::ReduceKind::min;
+      default:
+        return ir::ReduceKind::prod;
+    }
+  }();
+  const DType dtype = scan.dst.buffer.dtype();
+  const DType partial = fold_dtype(dtype, false);
+  const ElementFn fold = fold_function(kind, partial, false);
+  TW_CHECK(fold != nullptr, "scan {} of {}", ir::enum_name(scan.scan), dtype);
+  return
+      [=, from = region(scan.src, scan.loc), to = region(scan.dst, scan.loc),
+       dim = static_cast<size_t>(scan.dim), reverse = scan.reverse, exclusive = scan.exclusive,
+       src_dtype = scan.src.buffer.dtype(), identity = fold_identity(kind, partial)](Machine& m) {
+        const Box src(from, m), dst(to, m);
+        Axes lines{&src, {}}, out{&dst, {}};
+        for (size_t d = 0; d < src.extent.size(); ++d) {
+          if (d == dim) continue;
+          lines.dims.push_back(d);
+          out.dims.push_back(d);
+        }
+        if (src.extent != dst.extent) {
+          agree(Axes{&src, {dim}}, Axes{&dst, {dim}}, m);
+          return Flow::next;
+        }
+        const int64_t length = src.extent[dim];
+        return m.for_each(lines.extents(), false, [&](const Index& point) {
+          Index read = lines.place_at(src.begin, point), written = out.place_at(dst.begin, point);
+          Bits sum = identity;
+          for (int64_t n = 0; n < length; ++n) {
+            const int64_t k = reverse ? length - 1 - n : n;
+            read[dim] = src.begin[dim] + k;
+            written[dim] = dst.begin[dim] + k;
+            const Bits element = convert_bits(m.load(*src.place, read), src_dtype, partial);
+            const Bits with = fold(sum, element, 0);
+            m.store(*dst.place, written, convert_bits(exclusive ? sum : with, partial, dtype));
+            sum = with;
+          }
+          return Flow::next;
+        });
+      };
+}
+
+Exec Translator::reducer_init(const ir::ReducerInit& init) {
+  const DType dtype = init.reducer.dtype(), partial = fold_dtype(dtype, false);
+  return [n = view(init.reducer), dtype, partial,
+          identity = fold_identity(init.reducer->reduce, partial),
+          fold = fold_function(init.reducer->reduce, partial, false),
+          initial = init.initial ? expr(init.initial) : Eval()](Machine& m) {
+    const View& view = m.views[static_cast<size_t>(n)];
+    const std::vector<int64_t> shape(view.shape.begin(), view.shape.begin() + view.rank);
+    Bits start = identity;
+    if (initial) start = fold(start, convert_bits(initial(m), dtype, partial), 0);
+    m.reducers[n] = {true, std::vector<Bits>(static_cast<size_t>(points_in(shape)), start)};
+    return Flow::next;
+  };
+}
+
+Exec Translator::reducer_update(const ir::ReducerUpdate& update) {
+  const DType dtype = update.reducer.dtype(), partial = fold_dtype(dtype, false);
+  return [place = place(update.reducer, update.loc, false), dtype, partial,
+          indices = integers(update.indices), value = expr(update.value),
+          fold = fold_function(update.reducer->reduce, partial, false)](Machine& m) {
+    Reducer& reducer = m.reducers[place->view];
+    if (!reducer.open) {
+      m.report(FindingKind::reducer_epoch, place.get(), place->where,
+               [&] { return format("{} is updated before its init", place->name); });
+      return Flow::next;
+    }
+    const View& view = m.views[static_cast<size_t>(place->view)];
+    const Index index = evaluate_index(indices, m);
+    if (!view.inside(index)) {
+      m.report(FindingKind::out_of_bounds, place.get(), place->where, [&] {
+        return format("{} is outside {}", element_text(place->name, index, view.rank), place->name);
+      });
+      return Flow::next;
+    }
+    Bits& sum = reducer.partial[static_cast<size_t>(view.bit_of(index) / view.width)];
+    sum = fold(sum, convert_bits(value(m), dtype, partial), 0);
+    return Flow::next;
+  };
+}
+
+Exec Translator::reducer_finalize(const ir::ReducerFinalize& finalize) {
+  const DType partial = fold_dtype(finalize.reducer.dtype(), false);
+  const DType dtype = finalize.reducer.dtype(), to_dtype = finalize.dst.buffer.dtype();
+  return [n = view(finalize.reducer), name = finalize.reducer.name(), partial, dtype, to_dtype,
+          to = region(finalize.dst, finalize.loc)](Machine& m) {
+    Reducer& reducer = m.reducers[n];
+    const Box dst(to, m);
+    if (!reducer.open) {
+      m.report(FindingKind::reducer_epoch, dst.place, dst.place->where,
+               [&] { return format("{} is finalized without an init", name); });
+      return Flow::next;
+    }
+    reducer.open = false;
+    const Axes axes = significant_axes(dst);
+    const std::vector<int64_t> extents = axes.extents();
+    if (static_cast<size_t>(points_in(extents)) != reducer.partial.size()) {
+      m.report(FindingKind::extent_mismatch, dst.place, dst.place->where, [&] {
+        return format("{} of {} elements is finalized into {}", name, reducer.partial.size(),
+                      dst.extent);
+      });
+      return Flow::next;
+    }
+    for (size_t i = 0; i < reducer.partial.size(); ++i) {
+      const Bits value = convert_bits(reducer.partial[i], partial, dtype);
+      m.store(*dst.place, axes.place_at(dst.begin, point_of(static_cast<int64_t>(i), extents)),
+              convert_bits(value, dtype, to_dtype));
+    }
+    return Flow::next;
+  };
+}
+
+}  // namespace tw::sim
