@@ -42,6 +42,7 @@ namespace tw::ir {
   TW_NODE(ReducerInit)         \
   TW_NODE(ReducerUpdate)       \
   TW_NODE(ReducerFinalize)     \
+  TW_NODE(Prefetch)            \
   TW_NODE(Atomic)              \
   TW_NODE(Print)               \
   TW_NODE(Assert)              \
@@ -239,7 +240,9 @@ struct Parallel : StmtBase {
   int64_t max_vector = 0;  // hint; 0: none
   std::string layout;      // demanded fragment over the box
   bool prefer_async = false;
-  TW_FIELDS(Parallel, vars, extents, body, max_vector, layout, prefer_async)
+  std::vector<Region>
+      prefetch;  // read soon after the loop: brought nearer meanwhile (plan_prefetch)
+  TW_FIELDS(Parallel, vars, extents, body, max_vector, layout, prefer_async, prefetch)
 };
 
 struct If : StmtBase {
@@ -278,8 +281,9 @@ struct Copy : StmtBase {
   std::string layout;
   EvictPolicy evict = EvictPolicy::normal;
   bool cache_global_only = false, no_tma = false;
+  std::vector<Region> prefetch;  // as of a Parallel
   TW_FIELDS(Copy, src, dst, transpose, prefer, require, max_vector, layout, evict,
-            cache_global_only, no_tma)
+            cache_global_only, no_tma, prefetch)
 };
 
 /// Every element of dst inside its buffer = value (of the buffer's dtype).
@@ -300,7 +304,9 @@ struct Gemm : StmtBase {
   GemmPolicy policy = GemmPolicy::square;
   int64_t warps_m = 0, warps_n = 0;  // of GemmPolicy::fixed
   int64_t k_pack = 1;
-  TW_FIELDS(Gemm, a, b, c, trans_a, trans_b, clear, require, policy, warps_m, warps_n, k_pack)
+  std::vector<Region> prefetch;  // as of a Parallel
+  TW_FIELDS(Gemm, a, b, c, trans_a, trans_b, clear, require, policy, warps_m, warps_n, k_pack,
+            prefetch)
 };
 
 /// dst = fold of src along dims (language 9.1). dst's dims are src's with each of `dims` removed
@@ -346,6 +352,14 @@ struct ReducerFinalize : StmtBase {
   Buffer reducer;
   Region dst;
   TW_FIELDS(ReducerFinalize, reducer, dst)
+};
+
+/// Brings the cache line of an element nearer. The element need not exist.
+struct Prefetch : StmtBase {
+  TW_NODE_OF(StmtBase, Prefetch)
+  Buffer buffer;
+  std::vector<Expr> indices;
+  TW_FIELDS(Prefetch, buffer, indices)
 };
 
 /// An atomic access to one element. `result` is bound to the previous (or loaded) value for the

@@ -33,12 +33,13 @@ std::vector<ir::Var> loop_vars(size_t count) {
 /// The loop, or the bare statement where the box has one element.
 ir::Stmt over_box(const ir::Region& region, const std::vector<size_t>& dims,
                   const std::vector<ir::Var>& vars, int64_t max_vector, SourceLoc where,
-                  ir::Stmt body) {
+                  ir::Stmt body, const std::vector<ir::Region>& prefetch = {}) {
   if (vars.empty()) return body;
   return ir::make<ir::Parallel>(where, [&](ir::Parallel& n) {
     n.vars = vars;
     for (const size_t d : dims) n.extents.push_back(region.extent[d]);
     n.max_vector = max_vector;
+    n.prefetch = prefetch;
     n.body = std::move(body);
   });
 }
@@ -80,7 +81,8 @@ ir::Stmt lower_copy(const ir::Copy& copy) {
     n.streaming =
         copy.evict == ir::EvictPolicy::first && copy.dst.buffer.space() == ir::MemSpace::global;
   });
-  return over_box(copy.dst, dst_dims, vars, copy.max_vector, copy.loc, std::move(body));
+  return over_box(copy.dst, dst_dims, vars, copy.max_vector, copy.loc, std::move(body),
+                  copy.prefetch);
 }
 
 ir::Stmt lower_fill(const ir::Fill& fill) {

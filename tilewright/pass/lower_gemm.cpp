@@ -1,7 +1,10 @@
 // Gemm: the register-blocked micro-kernel as loops. A block of kRows x kColumns accumulators is
 // held in a local array while k runs; a is read by broadcast, so any layout of it will do, b one
 // vector of columns at a time, for which infer_layouts stores it in panels of kColumns.
+#include <algorithm>
+
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/visit.h"
 #include "tilewright/pass/lower_tile_ops.h"
 
 namespace tw::pass {
@@ -73,7 +76,7 @@ class MicroKernels {
   ir::Stmt block(const Expr& row, const Expr& column, int64_t rows, int64_t columns) {
     const ir::Buffer acc = ir::make_buffer("acc", accumulator_, ir::MemSpace::local,
                                            std::vector<int64_t>{rows, columns});
-    const ir::Var lane = ir::Var::make("lane", i64), k = ir::Var::make("k", i64);
+    const ir::Var lane = ir::Var::make("lane", i64);
     const auto lanes = [&](ir::Stmt body) {
       return ir::for_(lane, ir::index(0), ir::index(columns), std::move(body),
                       columns == 1 ? ir::LoopKind::serial : ir::LoopKind::vectorized);
@@ -93,26 +96,82 @@ class MicroKernels {
                        ir::cast(accumulator_, ir::load(gemm_.c.buffer, c_at(r), gemm_.c.unchecked)),
                        true);
     });
-    // One step of k: a vector of b, then a multiply-add for every row.
-    const ir::Var b_row = ir::Var::make("b", accumulator_);
-    std::vector<ir::Stmt> steps{ir::let(b_row, b_.load(k, ir::add(column, lane), accumulator_))};
-    for (int64_t r = 0; r < rows; ++r) {
-      const Expr a = a_.load(ir::add(row, ir::index(r)), k, accumulator_);
-      const Expr held = ir::load(acc, {ir::index(r), lane}, true);
-      const Expr next = accumulator_.is_float()
-                            ? ir::op(ir::OpCode::fma, accumulator_, {a, b_row, held})
-                            : ir::op(ir::OpCode::add, accumulator_,
-                                     {held, ir::op(ir::OpCode::mul, accumulator_, {a, b_row})});
-      steps.push_back(ir::store(acc, {ir::index(r), lane}, next, true));
-    }
-    const ir::Stmt multiply =
-        ir::for_(k, ir::index(0), ir::index(k_), lanes(ir::seq(std::move(steps))));
+    const ir::Stmt multiply = along_k(row, column, [&](const Expr& k) {
+      // A vector of b, then a multiply-add for every row.
+      const ir::Var b_row = ir::Var::make("b", accumulator_);
+      std::vector<ir::Stmt> steps{ir::let(b_row, b_.load(k, ir::add(column, lane), accumulator_))};
+      for (int64_t r = 0; r < rows; ++r) {
+        const Expr a = a_.load(ir::add(row, ir::index(r)), k, accumulator_);
+        const Expr held = ir::load(acc, {ir::index(r), lane}, true);
+        const Expr next = accumulator_.is_float()
+                              ? ir::op(ir::OpCode::fma, accumulator_, {a, b_row, held})
+                              : ir::op(ir::OpCode::add, accumulator_,
+                                       {held, ir::op(ir::OpCode::mul, accumulator_, {a, b_row})});
+        steps.push_back(ir::store(acc, {ir::index(r), lane}, next, true));
+      }
+      return ir::with_fresh_bindings(lanes(ir::seq(std::move(steps))));
+    });
     const ir::Stmt write = each_row([&](const Expr& r) {
       return ir::store(gemm_.c.buffer, c_at(r), ir::cast(c_type, ir::load(acc, {r, lane}, true)),
                        gemm_.c.unchecked);
     });
     const Expr clear = gemm_.clear ? gemm_.clear : ir::bool_const(false);
     return ir::seq({ir::alloc(acc), ir::if_(clear, zero, resume), multiply, write});
+  }
+
+  /// The loop over k, by groups of kGroup steps with one prefetched line of each tile to come.
+  template <class Step>
+  ir::Stmt along_k(const Expr& row, const Expr& column, Step step) {
+    constexpr int64_t kGroup = 8;
+    std::vector<ir::Stmt> parts;
+    const int64_t groups = k_ / kGroup;
+    if (groups > 0) {
+      const ir::Var group = ir::Var::make("kg", i64);
+      // How many groups the whole multiply has run: blocks of rows run within blocks of columns.
+      const Expr blocks_done =
+          ir::add(ir::mul(ir::floordiv(column, ir::index(columns_)), ir::index(m_ / rows_)),
+                  ir::floordiv(row, ir::index(rows_)));
+      const Expr done = ir::add(ir::mul(blocks_done, ir::index(groups)), group);
+      std::vector<ir::Stmt> body = prefetches(done, m_ / rows_ * (n_ / columns_) * groups);
+      for (int64_t i = 0; i < kGroup; ++i) {
+        body.push_back(step(ir::add(ir::mul(group, ir::index(kGroup)), ir::index(i))));
+      }
+      parts.push_back(ir::for_(group, ir::index(0), ir::index(groups), ir::seq(std::move(body))));
+    }
+    if (k_ % kGroup != 0) {
+      const ir::Var k = ir::Var::make("k", i64);
+      parts.push_back(ir::for_(k, ir::index(groups * kGroup), ir::index(k_), step(k)));
+    }
+    return ir::seq(std::move(parts));
+  }
+
+  /// What of each tile is prefetched after `done` of `total` groups: its lines are spread evenly.
+  std::vector<ir::Stmt> prefetches(const Expr& done, int64_t total) const {
+    std::vector<ir::Stmt> stmts;
+    for (const ir::Region& tile : gemm_.prefetch) {
+      const int64_t line = 64 * 8 / tile.buffer.dtype().bits();  // elements
+      const size_t last = tile.extent.size() - 1;
+      const int64_t per_row = (*ir::as_int(tile.extent[last]) + line - 1) / line;
+      int64_t lines = per_row;
+      for (size_t d = 0; d < last; ++d) lines *= *ir::as_int(tile.extent[d]);
+      const int64_t at_once = (lines + total - 1) / std::max<int64_t>(total, 1);
+      for (int64_t i = 0; i < at_once; ++i) {
+        Expr rest = ir::add(ir::mul(done, ir::index(at_once)), ir::index(i));
+        std::vector<Expr> index = tile.begin;
+        index[last] =
+            ir::add(index[last], ir::mul(ir::floormod(rest, ir::index(per_row)), ir::index(line)));
+        rest = ir::floordiv(rest, ir::index(per_row));
+        for (size_t d = last; d-- > 0;) {
+          index[d] = ir::add(index[d], ir::floormod(rest, tile.extent[d]));
+          rest = ir::floordiv(rest, tile.extent[d]);
+        }
+        stmts.push_back(ir::make<ir::Prefetch>(gemm_.loc, [&](ir::Prefetch& n) {
+          n.buffer = tile.buffer;
+          n.indices = index;
+        }));
+      }
+    }
+    return stmts;
   }
 
   const ir::Gemm& gemm_;

@@ -295,8 +295,7 @@ class LowerParallel : public ir::Rewriter {
       best = d;
       best_cost = cost;
     }
-    Stmt stmt = best == none ? rewrite(loop.body)
-                             : vectors(loop.body, loop.vars[best], loop.extents[best], lanes);
+    Stmt stmt = best == none ? rewrite(loop.body) : vectors(loop, best, lanes);
     for (size_t d = none; d-- > 0;) {
       if (d == best) continue;
       stmt = ir::for_(loop.vars[d], ir::index(0), loop.extents[d], std::move(stmt));
@@ -329,7 +328,36 @@ class LowerParallel : public ir::Rewriter {
     return ir::seq(std::move(stmts));
   }
 
-  Stmt vectors(const Stmt& body, const Var& var, const Expr& extent, int64_t lanes) {
+  /// Lines of the tiles to come that correspond to `lanes` elements of the box from `from` on.
+  static std::vector<Stmt> prefetches(const ir::Parallel& loop, size_t lane_dim, const Expr& from,
+                                      int64_t lanes) {
+    std::vector<Stmt> stmts;
+    for (const ir::Region& tile : loop.prefetch) {
+      // The tile's iterated dimensions must be the box's, and its lanes contiguous.
+      std::vector<size_t> dims;
+      for (size_t d = 0; d < tile.extent.size(); ++d) {
+        if (!ir::is_int(tile.extent[d], 1)) dims.push_back(d);
+      }
+      if (dims.size() != loop.vars.size() || dims[lane_dim] + 1 != tile.extent.size()) continue;
+      const int64_t line = 64 * 8 / tile.buffer.dtype().bits();
+      for (int64_t first = 0; first < lanes; first += line) {
+        stmts.push_back(ir::make<ir::Prefetch>(loop.loc, [&](ir::Prefetch& n) {
+          n.buffer = tile.buffer;
+          n.indices = tile.begin;
+          for (size_t i = 0; i < dims.size(); ++i) {
+            const Expr at = i == lane_dim ? ir::add(from, ir::index(first)) : Expr(loop.vars[i]);
+            n.indices[dims[i]] = ir::add(n.indices[dims[i]], at);
+          }
+        }));
+      }
+    }
+    return stmts;
+  }
+
+  Stmt vectors(const ir::Parallel& loop, size_t lane_dim, int64_t lanes) {
+    const Stmt& body = loop.body;
+    const Var& var = loop.vars[lane_dim];
+    const Expr& extent = loop.extents[lane_dim];
     std::vector<Stmt> parts;
     const Var piece = Var::make(var.name() + "v", i64, var.loc());
     const Expr width = ir::index(lanes);
@@ -337,8 +365,10 @@ class LowerParallel : public ir::Rewriter {
     if (ir::is_int(whole, 1)) {
       parts.push_back(lane_loop(body, var, ir::index(0), lanes, {}));
     } else if (!ir::is_int(whole, 0)) {
-      parts.push_back(ir::for_(piece, ir::index(0), whole,
-                               lane_loop(body, var, ir::mul(piece, width), lanes, {})));
+      const Expr from = ir::mul(piece, width);
+      std::vector<Stmt> one = prefetches(loop, lane_dim, from, lanes);
+      one.push_back(lane_loop(body, var, from, lanes, {}));
+      parts.push_back(ir::for_(piece, ir::index(0), whole, ir::seq(std::move(one))));
     }
     const Expr rest = ir::floormod(extent, width), done = ir::mul(whole, width);
     if (const auto n = ir::as_int(rest)) {

@@ -1,0 +1,125 @@
+#include "tilewright/pass/plan_prefetch.h"
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/visit.h"
+#include "tilewright/pass/linear.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Expr;
+using ir::Region;
+using ir::Stmt;
+
+// Below a few lines there is nothing to gain; beyond L2 the lines would be gone before they are
+// read.
+constexpr int64_t kLeastBytes = 1024, kMostBytes = 512 * 1024;
+
+/// The tiles that a sequence copies from global memory, as they are one step of `var` later.
+std::vector<Region> tiles_of_next(const std::vector<Stmt>& stmts, const ir::Var& var,
+                                  const Expr& step) {
+  std::vector<Region> tiles;
+  for (const Stmt& s : stmts) {
+    const auto* copy = s.try_as<ir::Copy>();
+    if (copy == nullptr || copy->src.buffer.space() != ir::MemSpace::global || copy->transpose)
+      continue;
+    Region next = copy->src;
+    bool moves = false;
+    int64_t bytes = next.buffer.dtype().bits();
+    for (size_t d = 0; d < next.begin.size(); ++d) {
+      moves = moves || uses(next.begin[d], var);
+      bytes *= ir::as_int(next.extent[d]).value_or(0);
+      if (ir::has_load(next.begin[d])) moves = false;
+      next.begin[d] = ir::substitute(next.begin[d], {{var, ir::add(var, step)}});
+    }
+    bytes /= 8;
+    if (moves && bytes >= kLeastBytes && bytes <= kMostBytes) tiles.push_back(std::move(next));
+  }
+  return tiles;
+}
+
+bool writes_global(const ir::Parallel& loop) {
+  bool found = false;
+  ir::for_each_stmt(loop.body, [&](const Stmt& s) {
+    const auto* store = s.try_as<ir::Store>();
+    found = found || (store != nullptr && store->buffer.space() == ir::MemSpace::global);
+  });
+  return found;
+}
+
+/// Whether an operation can carry the prefetches of its block.
+bool is_last_writer(const Stmt& stmt) {
+  if (const auto* loop = stmt.try_as<ir::Parallel>()) return writes_global(*loop);
+  const auto* copy = stmt.try_as<ir::Copy>();
+  return copy != nullptr && copy->dst.buffer.space() == ir::MemSpace::global &&
+         copy->src.buffer.space() != ir::MemSpace::global;
+}
+
+template <class T>
+Stmt with_prefetch(const Stmt& stmt, const std::vector<Region>& tiles) {
+  return ir::make<T>(stmt.loc(), [&](T& n) {
+    n = stmt.as<T>();
+    n.prefetch = tiles;
+  });
+}
+
+/// Replaces one statement of a sequence.
+Stmt replaced(const Stmt& seq, size_t at, Stmt next) {
+  return ir::make<ir::Seq>(seq.loc(), [&](ir::Seq& n) {
+    n.stmts = seq.as<ir::Seq>().stmts;
+    n.stmts[at] = std::move(next);
+  });
+}
+
+Stmt plan_loop(const ir::For& loop, const Stmt& body) {
+  const auto* seq = body.try_as<ir::Seq>();
+  if (seq == nullptr) return body;
+  for (size_t i = 0; i < seq->stmts.size(); ++i) {
+    if (!seq->stmts[i].is<ir::Gemm>()) continue;
+    const auto tiles = tiles_of_next(seq->stmts, loop.var, loop.step);
+    return tiles.empty() ? body : replaced(body, i, with_prefetch<ir::Gemm>(seq->stmts[i], tiles));
+  }
+  return body;
+}
+
+Stmt plan_block(const ir::Launch& launch, const Stmt& body) {
+  const auto* seq = body.try_as<ir::Seq>();
+  if (seq == nullptr) return body;
+  for (size_t i = seq->stmts.size(); i-- > 0;) {
+    const Stmt& last = seq->stmts[i];
+    if (!is_last_writer(last)) continue;
+    const auto tiles = tiles_of_next(seq->stmts, launch.block_vars[0], ir::index(1));
+    if (tiles.empty()) return body;
+    return replaced(body, i,
+                    last.is<ir::Copy>() ? with_prefetch<ir::Copy>(last, tiles)
+                                        : with_prefetch<ir::Parallel>(last, tiles));
+  }
+  return body;
+}
+
+}  // namespace
+
+ir::Program plan_prefetch(const ir::Program& program) {
+  return ir::rewrite(
+      program,
+      [](auto& self, const ir::For& loop) -> Stmt {
+        const Stmt inner = self.rebuild(loop);
+        const Stmt body = plan_loop(loop, inner.as<ir::For>().body);
+        if (body.same_as(inner.as<ir::For>().body)) return inner;
+        return ir::make<ir::For>(inner.loc(), [&](ir::For& n) {
+          n = inner.as<ir::For>();
+          n.body = body;
+        });
+      },
+      [](auto& self, const ir::Launch& launch) -> Stmt {
+        const Stmt inner = self.rebuild(launch);
+        const Stmt body = plan_block(launch, inner.as<ir::Launch>().body);
+        if (body.same_as(inner.as<ir::Launch>().body)) return inner;
+        return ir::make<ir::Launch>(inner.loc(), [&](ir::Launch& n) {
+          n = inner.as<ir::Launch>();
+          n.body = body;
+        });
+      });
+}
+
+}  // namespace tw::pass
