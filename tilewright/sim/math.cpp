@@ -1,5 +1,7 @@
 #include "tilewright/sim/math.h"
 
+#include "tilewright/base/formulas.h"
+
 // Declared here: sleef.h has the finz forms only for compilers that target FMA.
 extern "C" {
 #define TW_MATH(op, stem, suffix)                         \
@@ -37,11 +39,19 @@ F on_this_host(F with_fma, F without) {
 template <>
 UnaryMath<float> unary_math(ir::OpCode code) {
   switch (code) {
+#define TW_FORMULA(op)                 \
+  case ir::OpCode::op:                 \
+    return [](float x) {               \
+      formulas::Numbers numbers;       \
+      return formulas::op(numbers, x); \
+    };
+    TW_MATH_FORMULAS(TW_FORMULA)
+#undef TW_FORMULA
 #define TW_MATH(op, stem, suffix)                                                  \
   case ir::OpCode::op:                                                             \
     return on_this_host<UnaryMath<float>>(Sleef_finz_##stem##f1##suffix##purecfma, \
                                           Sleef_cinz_##stem##f1##suffix##purec);
-    TW_MATH_UNARY(TW_MATH)
+    TW_MATH_UNARY_F32(TW_MATH)
 #undef TW_MATH
     default:
       return nullptr;

@@ -8,29 +8,34 @@ namespace tw::sim {
 
 // TW_MATH(operation, SLEEF's stem, its accuracy suffix). Names are put together as
 // Sleef_finz_<stem><f|d><lanes><suffix>; a host without FMA uses the cinz forms, whose bits differ.
+// The hot ones in f32 are formulas instead (base/formulas.h), which a backend writes out in line.
+#define TW_MATH_FORMULAS(TW_FORMULA) \
+  TW_FORMULA(exp) TW_FORMULA(log) TW_FORMULA(tanh) TW_FORMULA(erf)
 #define TW_MATH_UNARY(TW_MATH) \
   TW_MATH(exp, exp, _u10)      \
-  TW_MATH(exp2, exp2, _u10)    \
-  TW_MATH(exp10, exp10, _u10)  \
-  TW_MATH(expm1, expm1, _u10)  \
   TW_MATH(log, log, _u10)      \
-  TW_MATH(log2, log2, _u10)    \
-  TW_MATH(log10, log10, _u10)  \
-  TW_MATH(log1p, log1p, _u10)  \
-  TW_MATH(cbrt, cbrt, _u10)    \
-  TW_MATH(sin, sin, _u10)      \
-  TW_MATH(cos, cos, _u10)      \
-  TW_MATH(tan, tan, _u10)      \
-  TW_MATH(asin, asin, _u10)    \
-  TW_MATH(acos, acos, _u10)    \
-  TW_MATH(atan, atan, _u10)    \
-  TW_MATH(sinh, sinh, _u10)    \
-  TW_MATH(cosh, cosh, _u10)    \
   TW_MATH(tanh, tanh, _u10)    \
-  TW_MATH(asinh, asinh, _u10)  \
-  TW_MATH(acosh, acosh, _u10)  \
-  TW_MATH(atanh, atanh, _u10)  \
   TW_MATH(erf, erf, _u10)      \
+  TW_MATH_UNARY_F32(TW_MATH)
+#define TW_MATH_UNARY_F32(TW_MATH) \
+  TW_MATH(exp2, exp2, _u10)        \
+  TW_MATH(exp10, exp10, _u10)      \
+  TW_MATH(expm1, expm1, _u10)      \
+  TW_MATH(log2, log2, _u10)        \
+  TW_MATH(log10, log10, _u10)      \
+  TW_MATH(log1p, log1p, _u10)      \
+  TW_MATH(cbrt, cbrt, _u10)        \
+  TW_MATH(sin, sin, _u10)          \
+  TW_MATH(cos, cos, _u10)          \
+  TW_MATH(tan, tan, _u10)          \
+  TW_MATH(asin, asin, _u10)        \
+  TW_MATH(acos, acos, _u10)        \
+  TW_MATH(atan, atan, _u10)        \
+  TW_MATH(sinh, sinh, _u10)        \
+  TW_MATH(cosh, cosh, _u10)        \
+  TW_MATH(asinh, asinh, _u10)      \
+  TW_MATH(acosh, acosh, _u10)      \
+  TW_MATH(atanh, atanh, _u10)      \
   TW_MATH(erfc, erfc, _u15)
 #define TW_MATH_BINARY(TW_MATH) \
   TW_MATH(pow, pow, _u10)       \

@@ -76,6 +76,8 @@ Exec Translator::stmt(const ir::Stmt& s) {
       return reducer_update(s.as<ir::ReducerUpdate>());
     case ir::Kind::ReducerFinalize:
       return reducer_finalize(s.as<ir::ReducerFinalize>());
+    case ir::Kind::Prefetch:
+      return [](Machine&) { return Flow::next; };
     case ir::Kind::Atomic:
       return atomic(s.as<ir::Atomic>());
     case ir::Kind::Print:
