@@ -1,0 +1,190 @@
+// The parser of the text form: recursive descent over tokens, one token ahead, without going back.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "tilewright/ir/lexer.h"
+#include "tilewright/ir/syntax.h"
+#include "tilewright/ir/text.h"
+
+namespace tw::ir {
+
+/// What a call says of an operation beside its operands.
+struct Variant {
+  std::optional<DType> result;  // where it is given
+  Exactness exactness = Exactness::standard;
+  Rounding rounding = Rounding::rn;
+};
+
+class Parser {
+ public:
+  using Wanted = std::optional<DType>;
+
+  Parser(std::string_view text, const ParseOptions& options)
+      : text_(text), options_(options), tokens_(split(text, options.file)) {
+    scopes_.emplace_back();
+  }
+
+  Program program();
+  Stmt statements();  // to the end of the text
+  Expr single_expr();
+
+ private:
+  static constexpr int kMaxDepth = 250;    // of brackets and blocks: of the parser's own stack
+  static constexpr int kMaxHeight = 5000;  // of an expression: of those who walk it
+
+  // ---- tokens ----
+  const Token& token() const { return tokens_[at_]; }
+  const Token& take() { return tokens_[token().kind == Token::end ? at_ : at_++]; }
+  bool next_is(std::string_view text) const {
+    return (token().kind == Token::sign || token().kind == Token::name) && token().text == text;
+  }
+  bool accept(std::string_view text) {
+    if (!next_is(text)) return false;
+    take();
+    return true;
+  }
+  void expect(std::string_view text);
+  std::string expect_name(const char* what);
+  std::string expect_string(const char* what);
+  int64_t expect_integer(const char* what);
+  [[noreturn]] void fail(const Token& where, const std::string& message) const;
+  [[noreturn]] void fail_expected(const std::string& what) const;
+  struct Nesting {
+    explicit Nesting(Parser& p) : parser(p) {
+      if (++p.depth_ > kMaxDepth) p.fail(p.token(), "nested too deeply");
+    }
+    ~Nesting() { --parser.depth_; }
+    Parser& parser;
+  };
+
+  // ---- names ----
+  struct Name {
+    Var var;
+    Buffer buffer;
+  };
+  const Name* find(const std::string& name) const;
+  void bind(const std::string& name, Name what) { scopes_.back()[name] = std::move(what); }
+  /// Bindings of a head become visible in its body, or after the statement.
+  void bind_pending();
+  /// The buffer of that name; inferred with that rank if allowed.
+  Buffer buffer_named(const Token& name, size_t rank);
+
+  // ---- positions ----
+  struct Mark {
+    size_t exprs, buffers;
+  };
+  Mark mark() const { return {fresh_exprs_.size(), fresh_buffers_.size()}; }
+  /// Reads `"file":line`.
+  SourceLoc location();
+  /// Ends a head or declaration: reads its position, if there is one; what is new since the mark
+  /// gets that, or the one around it.
+  SourceLoc end_head(Mark since, const Token& first);
+  void place(Mark since, SourceLoc where);
+  template <class T, class Fill>
+  Expr make_expr(Fill&& fill) {
+    Expr e = make<T>({}, fill);
+    fresh_exprs_.push_back(e);
+    return e;
+  }
+
+  // ---- expressions ----
+  /// A literal without a type waits for the operand beside it; everything else is a node.
+  struct Operand {
+    Expr expr;     // null for a bare literal
+    Token number;  // of a bare literal
+    bool negative = false;
+    bool literal = false;  // bare or not
+    int height = 1;
+  };
+  Expr expr(Wanted wanted);
+  Expr settle(Operand& operand, Wanted wanted);
+  Operand infix(int precedence, Wanted wanted);
+  Operand prefix(Wanted wanted);
+  Operand primary(Wanted wanted);
+  Operand call(const Token& name, Wanted wanted);
+  Operand cast_call();
+  Operand name_use(const Token& name, Wanted wanted);
+  Operand typed_literal(DType dtype);
+  bool at_number() const;
+  Operand bare_number(bool negative);
+  Expr number(const Token& number, bool negative, DType dtype);
+  Operand operation(OpCode code, std::vector<Operand> operands, Wanted wanted,
+                    const Variant& variant);
+  /// Indices up to the closing bracket, and how high the highest is.
+  std::vector<Expr> indices(int* height);
+
+  // ---- statements ----
+  Stmt statement();
+  Stmt block();
+  std::vector<Stmt> sequence(std::string_view close);
+  Stmt alloc();
+  Stmt store();
+  Stmt explicit_block();
+  void given();
+  template <class T>
+  Stmt form();
+  template <class T>
+  bool starts(T& node, const std::vector<syntax::Piece>& form, size_t first);
+  template <class... Ts>
+  void with(Ts&... nodes);
+  void words(std::string_view text);
+  Var binding(Wanted dtype_if_none);
+  /// `name: dtype[shape] space of base`; false if there is only a dtype.
+  bool declaration(MemSpace implied, BufferNode& node);
+  Buffer declared(std::unique_ptr<BufferNode> node);
+  void symbol(Program& program);
+  void param(Program& program, ParamKind kind);
+
+  // ---- fields ----
+  void field(Expr& e, Wanted wanted) { e = expr(wanted); }
+  void field(Var& v, Wanted) { v = binding(i64); }
+  void field(Buffer& b, Wanted);
+  void field(Region& r, Wanted);
+  void field(Stmt& s, Wanted) { s = block(); }
+  void field(std::string& s, Wanted) { s = expect_string("a string"); }
+  void field(bool& b, Wanted);
+  void field(int64_t& i, Wanted) { i = expect_integer("an integer"); }
+  void field(DType& d, Wanted);
+  void field(Rounding& r, Wanted);
+  template <class E>
+    requires requires { EnumNames<E>::kList; }
+  void field(E& e, Wanted) {
+    const auto value = enum_named<E>(token().text);
+    if (token().kind != Token::name || !value) {
+      fail_expected("one of " + std::string(EnumNames<E>::kList));
+    }
+    e = *value;
+    take();
+  }
+  template <class T>
+  void field(std::vector<T>& list, Wanted wanted) {
+    expect("[");
+    list.clear();
+    while (!next_is("]")) {
+      list.emplace_back();
+      field(list.back(), wanted);
+      if (!accept(",")) break;
+    }
+    expect("]");
+  }
+  template <class T>
+  void field(T&, Wanted) {
+    fail_expected("no such field");
+  }
+
+  std::string_view text_;
+  const ParseOptions& options_;
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+  int depth_ = 0;
+  int height_ = 0;  // of the expression that expr() gave last
+  SourceLoc here_;  // of the statement around
+  std::vector<std::map<std::string, Name>> scopes_;
+  std::vector<std::pair<std::string, Name>> pending_;
+  std::vector<Expr> fresh_exprs_;
+  std::vector<Buffer> fresh_buffers_;
+};
+
+}  // namespace tw::ir
