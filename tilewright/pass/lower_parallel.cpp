@@ -408,6 +408,20 @@ class LowerParallel : public ir::Rewriter {
   VectorShape shape_;
 };
 
+/// Once its updates are plain, a reducer is an array like others.
+class ReducersAsArrays : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  ir::Buffer rewrite_declaration(const ir::Buffer& buffer) override {
+    const ir::Buffer next = declaration_children(buffer);
+    if (buffer.space() != ir::MemSpace::reducer) return next;
+    return ir::make<ir::BufferNode>(buffer.loc(), [&](ir::BufferNode& n) {
+      n = *next.get();
+      n.space = ir::MemSpace::fragment;
+    });
+  }
+};
+
 }  // namespace
 
 const char* reason_against_vectors(const Stmt& body, const Var& var) {
@@ -417,7 +431,7 @@ const char* reason_against_vectors(const Stmt& body, const Var& var) {
 }
 
 ir::Program lower_parallel(const ir::Program& program, const VectorShape& shape) {
-  return LowerParallel(shape).rewrite(program);
+  return ReducersAsArrays().rewrite(LowerParallel(shape).rewrite(program));
 }
 
 }  // namespace tw::pass

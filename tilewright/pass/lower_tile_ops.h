@@ -16,7 +16,8 @@ struct VectorShape {
 /// The accumulators of one micro-kernel of a multiply: rows x columns, held in registers.
 struct GemmBlock {
   int64_t rows, columns;
-  static GemmBlock of(DType accumulator, const VectorShape& shape);
+  /// The block for a product of m x n.
+  static GemmBlock of(DType accumulator, int64_t m, int64_t n, const VectorShape& shape);
 };
 
 /// Replaces Copy, Fill, Reduce, Scan, Gemm and the reducer operations by Parallel, For and Store.
