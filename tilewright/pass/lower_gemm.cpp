@@ -158,7 +158,8 @@ class MicroKernels {
       for (size_t d = 0; d < last; ++d) lines *= *ir::as_int(tile.extent[d]);
       const int64_t at_once = (lines + total - 1) / std::max<int64_t>(total, 1);
       for (int64_t i = 0; i < at_once; ++i) {
-        Expr rest = ir::add(ir::mul(done, ir::index(at_once)), ir::index(i));
+        Expr rest = ir::floordiv(done, ir::index(std::max<int64_t>(1, total / lines)));
+        rest = ir::add(ir::mul(rest, ir::index(at_once)), ir::index(i));
         std::vector<Expr> index = tile.begin;
         index[last] =
             ir::add(index[last], ir::mul(ir::floormod(rest, ir::index(per_row)), ir::index(line)));

@@ -1,0 +1,60 @@
+#include "tilewright/pass/guard_bounds.h"
+
+#include "tests/ir/ir_testing.h"
+
+namespace tw::pass {
+namespace {
+
+/// A program with one launch of that grid and body.
+ir::Program launch(const std::string& grid, const std::string& body) {
+  return ir::parse_program(
+      "tilewright ir 1\nprogram \"p\" {\n  symbol n: i64\n  input X: f32[n, 64]\n"
+      "  output Y: f32[n, 64]\n  launch b in " +
+      grid + " {\n" + body + "\n}\n}\n");
+}
+
+TEST(GuardBounds, LeavesNoGuardWhereTheGridProvesIt) {
+  EXPECT_IR_EQ(guard_bounds(launch("n", "parallel j in 64 { Y[b, j] = X[b, j] }")),
+               launch("n", "parallel j in 64 { Y![b, j] = X![b, j] }"));
+}
+
+TEST(GuardBounds, TestsAWholeBoxOnce) {
+  EXPECT_IR_EQ(
+      guard_bounds(
+          launch("(n + 3) // 4", "parallel i in 4, j in 64 { Y[b * 4 + i, j] = X[b * 4 + i, j] }")),
+      launch("(n + 3) // 4",
+             "if 0 <= n - b * 4 + -4 && 0 <= n - b * 4 + -4 {\n"
+             "  parallel i in 4, j in 64 { Y![b * 4 + i, j] = X![b * 4 + i, j] }\n"
+             "} else {\n"
+             "  parallel i in 4, j in 64 {\n"
+             "    if b * 4 + i < n {\n"
+             "      Y![b * 4 + i, j] = if_else(b * 4 + i < n, X![b * 4 + i, j], 0.0)\n"
+             "    }\n  }\n}"));
+}
+
+TEST(GuardBounds, GuardsAComputedIndexByItself) {
+  EXPECT_IR_EQ(guard_bounds(launch("n", "parallel j in 64 { Y[b, j] = X[cast(X[b, j], i64), j] }")),
+               launch("n",
+                      "parallel j in 64 {\n"
+                      "  Y![b, j] = if_else(0 <= cast(X![b, j], i64) && cast(X![b, j], i64) < n, "
+                      "X![cast(X![b, j], i64), j], 0.0)\n}"));
+}
+
+TEST(GuardBounds, UsesTheConditionsAroundAnAccess) {
+  EXPECT_IR_EQ(guard_bounds(launch("n + 5", "if b < n { Y[b, 3] = X[b, 3] }")),
+               launch("n + 5", "if b < n { Y![b, 3] = X![b, 3] }"));
+}
+
+TEST(GuardBounds, PassesTheResultOfAGuardedAtomicThroughAVariable) {
+  EXPECT_IR_EQ(
+      guard_bounds(launch("n + 1", "atomic add Y[b, 0], 1.0 with result=old: f32\nY[0, 1] = old")),
+      launch(
+          "n + 1",
+          "var old: f32 = 0.0\n"
+          "if b < n {\n  atomic add Y[b, 0], 1.0 with result=previous: f32\n  old = previous\n}\n"
+          "let old: f32 = old\n"
+          "if 0 < n { Y![0, 1] = old }"));
+}
+
+}  // namespace
+}  // namespace tw::pass
