@@ -2,10 +2,10 @@
 // programs, statements or expressions and shows both texts where they differ.
 #pragma once
 
-#include <sstream>
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tilewright/base/text_diff.h"
 #include "tilewright/ir/equal.h"
 #include "tilewright/ir/text.h"
 
@@ -22,37 +22,6 @@ bool equal_in_test(const H& a, const H& b) {
   return structurally_equal(a, b, Free::same_name);
 }
 
-/// The lines of two texts side by side: ' ' in both, '-' expected only, '+' found only.
-inline std::string difference(const std::string& found, const std::string& expected) {
-  const auto lines = [](const std::string& text) {
-    std::vector<std::string> list;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) list.push_back(line);
-    return list;
-  };
-  const std::vector<std::string> a = lines(expected), b = lines(found);
-  // common[i][j]: the longest common part of a from i and b from j.
-  std::vector<std::vector<int>> common(a.size() + 1, std::vector<int>(b.size() + 1));
-  for (size_t i = a.size(); i-- > 0;) {
-    for (size_t j = b.size(); j-- > 0;) {
-      common[i][j] =
-          a[i] == b[j] ? common[i + 1][j + 1] + 1 : std::max(common[i + 1][j], common[i][j + 1]);
-    }
-  }
-  std::string text;
-  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
-    if (i < a.size() && j < b.size() && a[i] == b[j]) {
-      text += "  " + a[i++] + "\n";
-      ++j;
-    } else if (i < a.size() && (j == b.size() || common[i + 1][j] >= common[i][j + 1])) {
-      text += "- " + a[i++] + "\n";
-    } else {
-      text += "+ " + b[j++] + "\n";
-    }
-  }
-  return text;
-}
-
 template <class Root>
 testing::AssertionResult ir_equal(const char*, const char*, const Root& found,
                                   const Root& expected) {
@@ -64,7 +33,7 @@ testing::AssertionResult ir_equal(const char*, const char*, const Root& found,
       b = print(expected, {.free = true});
     }
   }
-  return testing::AssertionFailure() << "IR differs (- expected, + found):\n" << difference(a, b);
+  return testing::AssertionFailure() << "IR differs\n" << unified_diff(b, a, "expected", "found");
 }
 
 }  // namespace tw::ir

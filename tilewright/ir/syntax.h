@@ -139,11 +139,15 @@ std::optional<DType> wanted_type(const T& node, std::string_view field) {
   return i64;
 }
 
-/// Whether a field has the value that is not written: what a new node has, and a loop's step of 1.
+/// Whether a field has the value that is not written: what a new node has, a loop's step of 1, a
+/// multiply that does not clear.
 template <class T>
 bool is_default(const T& node, std::string_view field) {
   if constexpr (std::is_same_v<T, For>) {
     if (field == "step") return is_int(node.step, 1) && node.step.dtype() == node.var.dtype();
+  }
+  if constexpr (std::is_same_v<T, Gemm>) {
+    if (field == "clear") return is_false(node.clear);
   }
   static const T blank{};
   bool same = true;

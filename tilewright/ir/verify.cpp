@@ -1,0 +1,493 @@
+#include "tilewright/ir/verify.h"
+
+#include <set>
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/equal.h"
+#include "tilewright/ir/text.h"
+#include "tilewright/ir/visit.h"
+
+namespace tw::ir {
+namespace {
+
+bool is_tile_operation(Kind kind) {
+  switch (kind) {
+    case Kind::Copy:
+    case Kind::Fill:
+    case Kind::Gemm:
+    case Kind::Reduce:
+    case Kind::Scan:
+    case Kind::ReducerInit:
+    case Kind::ReducerFinalize:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Fields that may be null.
+template <class T>
+constexpr bool optional(std::string_view field) {
+  if (std::is_same_v<T, Atomic>) return field == "value" || field == "compare" || field == "result";
+  return field == "rbits" || field == "offset" || field == "address" || field == "safe_value" ||
+         field == "initial" || field == "else_body" || field == "view_of" ||
+         (std::is_same_v<T, Print> && field == "buffer");
+}
+
+class Verifier {
+ public:
+  Verifier(Level level) : level_(level) { scopes_.emplace_back(); }
+
+  void program(const Program& p) {
+    for (const Symbol& s : p.symbols) define(s.var);
+    for (const Param& param : p.params) {
+      if (param.var && !defined_.contains(param.var.get())) define(param.var);
+    }
+    for (const Param& param : p.params) {
+      require(!param.buffer == (param.kind == ParamKind::scalar), "parameter without its buffer");
+      if (param.buffer) declare(param.buffer);
+    }
+    for (const Workspace& w : p.workspaces) declare(w.buffer);
+    for (const Stmt& launch : p.launches) {
+      require(launch.is<Launch>(), "the top of a program holds launches only");
+      statement(launch);
+    }
+  }
+  std::vector<std::string> take() { return std::move(found_); }
+
+ private:
+  struct Around {  // what a statement is in
+    bool launch = false, parallel = false, breakable = false;
+  };
+
+  // ---- reports ----
+  template <class... Args>
+  void require(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+    if (holds || found_.size() >= 20) return;
+    std::string message = tw::format(text, std::forward<Args>(args)...);
+    if (current_) {
+      std::string where = print(current_);
+      where = where.substr(0, where.find('\n'));
+      message = "`" + where.substr(0, 120) + "`: " + message;
+    }
+    for (const std::string& known : found_) {
+      if (known == message) return;
+    }
+    found_.push_back(std::move(message));
+  }
+
+  // ---- names ----
+  void define(const Var& var) {
+    require(defined_.insert(var.get()).second, "{} is defined a second time", var.name());
+    enter(var.get());
+  }
+  void declare(const Buffer& buffer) {
+    require(defined_.insert(buffer.get()).second, "{} is declared a second time", buffer.name());
+    fields(*buffer.get());
+    declaration(buffer);
+    enter(buffer.get());
+  }
+  void enter(const Node* node) {
+    if (visible_.insert(node).second) scopes_.back().push_back(node);
+  }
+  template <class F>
+  void scope(F&& body) {
+    scopes_.emplace_back();
+    body();
+    for (const Node* node : scopes_.back()) visible_.erase(node);
+    scopes_.pop_back();
+  }
+  void use(const Buffer& buffer) {
+    require(visible_.contains(buffer.get()), "{} is used outside its scope", buffer.name());
+  }
+
+  // ---- expressions ----
+  void expr(const Expr& e) {
+    if (e.is<VarNode>()) {
+      require(visible_.contains(e.get()), "{} is used outside its scope", Var::of(e).name());
+      return;
+    }
+    dispatch(*e.get(), [&]<class T>(const T& node) {
+      if constexpr (std::is_base_of_v<ExprBase, T>) {
+        const bool outside = std::exchange(complete_, true);
+        fields(node);
+        if (complete_) check(node);
+        complete_ = complete_ && outside;
+      }
+    });
+  }
+  void check(const VarNode&) {}
+  void check(const Const& n) {
+    if (n.dtype.is_float()) {
+      require(n.i == 0, "a float literal with integer bits");
+      require(n.dtype.scalar != Scalar::f32 || n.f != n.f ||
+                  static_cast<double>(static_cast<float>(n.f)) == n.f,
+              "{} is not a value of f32", n.f);
+    } else {
+      require(n.f == 0, "an integer literal with a fraction");
+      require(as_int(int_const(n.dtype, n.i)) == n.i, "{} is not a value of {}", n.i, n.dtype);
+    }
+  }
+  void check(const Op& n);
+  void check(const Cast& n) {
+    require(!n.rbits == (n.rounding != Rounding::rs), "a random word goes with rs rounding");
+    require(!n.rbits || n.rbits.dtype() == u32, "the random word is {}, must be u32",
+            n.rbits ? n.rbits.dtype() : f32);
+  }
+  void check(const Load& n) {
+    access(n.buffer, n.indices);
+    require(n.dtype == n.buffer.dtype(), "a load of {} from {}", n.dtype, n.buffer.dtype());
+  }
+  void access(const Buffer& buffer, const std::vector<Expr>& indices) {
+    require(indices.size() == buffer.shape().size(), "{} has {} dimensions, found {} indices",
+            buffer.name(), buffer.rank(), indices.size());
+    for (const Expr& i : indices) integer(i, "index");
+  }
+  void integer(const Expr& e, const char* what) {
+    require(!e || e.dtype().is_int(), "{} `{}` is {}, must be an integer", what, e,
+            e ? e.dtype() : i64);
+  }
+  void typed(const Expr& e, DType dtype, const char* what) {
+    require(!e || e.dtype() == dtype, "{} is {}, must be {}", what, e ? e.dtype() : dtype, dtype);
+  }
+
+  // ---- buffers and regions ----
+  void declaration(const Buffer& buffer);
+  void region(const Region& r) {
+    complete(static_cast<bool>(r.buffer), "the buffer of a region");
+    if (!r.buffer) return;
+    fields(r);
+    const size_t rank = r.buffer.shape().size();
+    require(r.begin.size() == rank && r.extent.size() == rank,
+            "{} has {} dimensions, found a region with {} and {}", r.buffer.name(), rank,
+            r.begin.size(), r.extent.size());
+    for (const Expr& e : r.begin) integer(e, "begin");
+    for (const Expr& e : r.extent) integer(e, "extent");
+  }
+  /// The extents as numbers, -1 where they are not known; those of 1 left out if `dropping`.
+  static std::vector<int64_t> extents(const Region& r, bool dropping) {
+    std::vector<int64_t> list;
+    for (const Expr& e : r.extent) {
+      const int64_t extent = as_int(e).value_or(-1);
+      if (!dropping || extent != 1) list.push_back(extent);
+    }
+    return list;
+  }
+  void same_extents(std::vector<int64_t> a, std::vector<int64_t> b, const char* what) {
+    bool same = a.size() == b.size();
+    for (size_t i = 0; same && i < a.size(); ++i) same = a[i] == b[i] || a[i] < 0 || b[i] < 0;
+    // An extent that is not known may be 1 and then take no part.
+    const auto unknown = [](const std::vector<int64_t>& list) {
+      return std::count(list.begin(), list.end(), -1) != 0;
+    };
+    require(same || unknown(a) || unknown(b), "{}: extents {} and {}", what, a, b);
+  }
+
+  // ---- statements ----
+  void statement(const Stmt& stmt);
+  void body(const Stmt& stmt, Around around) {
+    const Around outside = std::exchange(around_, around);
+    const Stmt current = current_;
+    scope([&] { statement(stmt); });
+    current_ = current;
+    around_ = outside;
+  }
+  Around within(const For& n) const {
+    Around around = around_;
+    around.breakable = n.loop != LoopKind::vectorized;
+    return around;
+  }
+  Around within(const Parallel&) const { return {true, true, false}; }
+  Around within(const While&) const { return {true, around_.parallel, true}; }
+  Around within(const Launch&) const { return {true, false, false}; }
+  template <class T>
+  Around within(const T&) const {
+    return around_;
+  }
+
+  template <class T>
+  void check(const T&) {}
+  void check(const Let& n) { typed(n.value, n.var.dtype(), "the value"); }
+  void check(const Alloc& n) {
+    require(!n.initial || n.buffer.space() == MemSpace::variable, "only a variable has a value");
+    typed(n.initial, n.buffer.dtype(), "the value");
+  }
+  void check(const Store& n) {
+    access(n.buffer, n.indices);
+    typed(n.value, n.buffer.dtype(), "the value");
+    require(n.buffer.space() != MemSpace::reducer, "a reducer is written by updates");
+  }
+  void check(const For& n) {
+    require(n.var.dtype().is_int(), "the index is {}, must be an integer", n.var.dtype());
+    for (const Expr& e : {n.lo, n.hi, n.step}) typed(e, n.var.dtype(), "a bound");
+    require(!is_int(n.step, 0), "the step is 0");
+    require(n.loop != LoopKind::vectorized || (as_int(n.lo) && as_int(n.hi) && as_int(n.step)),
+            "a vectorized loop has constant bounds");
+    require(n.stage.size() == n.order.size(), "stage and order have different lengths");
+    if (level_ == Level::loop) {
+      require(n.loop != LoopKind::unrolled, "an unrolled loop in loop IR");
+    }
+  }
+  void check(const Parallel& n) {
+    require(!n.vars.empty() && n.vars.size() == n.extents.size(), "{} indices with {} extents",
+            n.vars.size(), n.extents.size());
+    for (const Expr& e : n.extents) integer(e, "extent");
+  }
+  void condition(const Expr& cond) {
+    require(!cond || cond.dtype().is_bool() || cond.dtype().is_int(),
+            "the condition is {}, must be bool or an integer", cond ? cond.dtype() : bool_);
+  }
+  void check(const If& n) { condition(n.cond); }
+  void check(const While& n) { condition(n.cond); }
+  void check(const Break&) { require(around_.breakable, "outside a serial loop"); }
+  void check(const Continue&) { require(around_.breakable, "outside a serial loop"); }
+  void check(const Copy& n) {
+    same_extents(extents(n.src, !n.transpose), extents_of_copy(n), "copy");
+  }
+  static std::vector<int64_t> extents_of_copy(const Copy& n) {
+    std::vector<int64_t> list = extents(n.dst, !n.transpose);
+    if (n.transpose && list.size() >= 2) std::swap(list.end()[-1], list.end()[-2]);
+    return list;
+  }
+  void check(const Fill& n) { typed(n.value, n.dst.buffer.dtype(), "the value"); }
+  void check(const Gemm& n);
+  void check(const Reduce& n);
+  void check(const Scan& n) {
+    require(n.dim >= 0 && n.dim < n.src.buffer.rank(), "no dimension {}", n.dim);
+    same_extents(extents(n.src, true), extents(n.dst, true), "scan");
+  }
+  void reducer(const Buffer& buffer) {
+    require(buffer.space() == MemSpace::reducer, "{} is no reducer", buffer.name());
+  }
+  void check(const ReducerInit& n) {
+    reducer(n.reducer);
+    typed(n.initial, n.reducer.dtype(), "the initial value");
+  }
+  void check(const ReducerUpdate& n) {
+    reducer(n.reducer);
+    access(n.reducer, n.indices);
+    typed(n.value, n.reducer.dtype(), "the value");
+  }
+  void check(const ReducerFinalize& n) { reducer(n.reducer); }
+  void check(const Prefetch& n) { access(n.buffer, n.indices); }
+  void check(const Atomic& n) {
+    access(n.buffer, n.indices);
+    require(!n.value == (n.op == AtomicOp::load), "all but a load have a value");
+    require(!n.compare == (n.op != AtomicOp::compare_exchange),
+            "a compare_exchange has a value to compare with");
+    typed(n.value, n.buffer.dtype(), "the value");
+    typed(n.compare, n.buffer.dtype(), "the value to compare with");
+    if (n.result) typed(n.result, n.buffer.dtype(), "the result");
+  }
+  void check(const Assert& n) { condition(n.cond); }
+  void check(const Assume& n) { typed(n.cond, bool_, "the condition"); }
+  void check(const Launch& n) {
+    require(!around_.launch, "a launch inside a launch");
+    require(n.grid.size() == n.block_vars.size() && n.grid.size() >= 1 && n.grid.size() <= 3,
+            "{} grid extents with {} indices", n.grid.size(), n.block_vars.size());
+    for (const Expr& e : n.grid) {
+      integer(e, "grid extent");
+      require(!has_load(e), "the grid reads memory");
+    }
+  }
+
+  // ---- fields, generically: what is used, then what is defined, then what is inside ----
+  template <class T>
+  void fields(const T& node) {
+    T::visit_fields(node, [&]<class V>(const char* name, const V& value) {
+      if constexpr (requires { value.get(); }) {
+        complete(value || optional<T>(name), name);
+      }
+      used(value, std::is_same_v<T, Alloc>);
+    });
+  }
+  void complete(bool present, const char* what) {
+    require(present, "{} is missing", what);
+    complete_ = complete_ && present;
+  }
+  void used(const Expr& e, bool) {
+    if (e) expr(e);
+  }
+  void used(const Var&, bool) {}
+  void used(const Stmt&, bool) {}
+  void used(const Buffer& b, bool declares) {
+    if (b && !declares) use(b);
+  }
+  void used(const Region& r, bool) { region(r); }
+  template <class V>
+  void used(const std::vector<V>& list, bool declares) {
+    if constexpr (requires(const V& v) { v.get(); }) {
+      for (const V& v : list) complete(static_cast<bool>(v), "an element of a list");
+    }
+    for (const auto& v : list) used(v, declares);
+  }
+  template <class V>
+  void used(const V&, bool) {}
+
+  void defined(const Var& var) {
+    if (var) define(var);
+  }
+  void defined(const std::vector<Var>& vars) {
+    for (const Var& var : vars) defined(var);
+  }
+  template <class V>
+  void defined(const V&) {}
+
+  Level level_;
+  std::vector<std::string> found_;
+  Stmt current_;
+  bool complete_ = true;  // the fields of the statement are there, so that it can be checked
+  Around around_;
+  std::set<const Node*> defined_, visible_;
+  std::vector<std::vector<const Node*>> scopes_;
+};
+
+void Verifier::check(const Op& n) {
+  const OpRow& row = op_row(n.code);
+  require(n.args.size() == static_cast<size_t>(row.operands), "{} with {} operands", row.name,
+          n.args.size());
+  require(n.rounding == Rounding::rn || n.exactness == Exactness::ieee,
+          "{}: a rounding goes with ieee", row.name);
+  if (n.args.size() != static_cast<size_t>(row.operands)) return;
+  const size_t first = row.op_class == OpClass::choice ? 1 : 0;
+  const DType type = n.args[first].dtype();
+  for (size_t i = first + 1; i < n.args.size(); ++i) {
+    require(n.args[i].dtype() == type, "{} of {} and {} in `{}`", row.name, type, n.args[i].dtype(),
+            Expr(&n));
+  }
+  const auto accepts = [&](bool accepted) {
+    require(accepted, "{} is not defined for {} in `{}`", row.name, type, Expr(&n));
+  };
+  DType result = type;
+  switch (row.op_class) {
+    case OpClass::arithmetic:
+      accepts(type.is_int() || type.has_float_arithmetic());
+      break;
+    case OpClass::float_math:
+      accepts(type.has_float_arithmetic());
+      break;
+    case OpClass::integer:
+      accepts(type.is_int() || type.is_bool());
+      break;
+    case OpClass::compare:
+      result = bool_;
+      break;
+    case OpClass::logic:
+      accepts(type.is_bool());
+      break;
+    case OpClass::test:
+      accepts(type.is_float());
+      result = bool_;
+      break;
+    case OpClass::choice:
+      require(n.args[0].dtype().is_bool(), "{}: the condition is {}", row.name, n.args[0].dtype());
+      break;
+    case OpClass::reinterpret:
+      require(n.dtype.bits() == type.bits(), "{} of {} as {}", row.name, type, n.dtype);
+      result = n.dtype;
+      break;
+  }
+  require(n.dtype == result, "{} of {} gives {}, not {}", row.name, type, result, n.dtype);
+}
+
+void Verifier::declaration(const Buffer& buffer) {
+  const BufferNode& b = *buffer.get();
+  for (const Expr& e : b.shape) integer(e, "extent");
+  require(b.strides.empty() || b.strides.size() == b.shape.size(), "{} has {} strides",
+          buffer.name(), b.strides.size());
+  const bool block = b.space != MemSpace::global && b.space != MemSpace::workspace;
+  for (const Expr& e : b.shape) {
+    require(!block || as_int(e).value_or(0) >= 1, "{} has extent `{}`", buffer.name(), e);
+  }
+  require(b.space != MemSpace::variable || b.shape.empty(), "{} is a variable of rank {}",
+          buffer.name(), b.shape.size());
+  typed(b.safe_value, b.dtype, "the safe value");
+  require(!b.view_of || !b.address, "{} views a buffer and an address", buffer.name());
+}
+
+void Verifier::check(const Gemm& n) {
+  typed(n.clear, bool_, "clear");
+  for (const Region* r : {&n.a, &n.b, &n.c}) {
+    require(r->extent.size() >= 2, "{} is no matrix", r->buffer.name());
+    if (r->extent.size() < 2) return;
+  }
+  const auto matrix = [&](const Region& r, bool transposed) {
+    std::vector<int64_t> list = extents(r, false);
+    list.erase(list.begin(), list.end() - 2);
+    if (transposed) std::swap(list[0], list[1]);
+    return list;
+  };
+  const std::vector<int64_t> a = matrix(n.a, n.trans_a), b = matrix(n.b, n.trans_b),
+                             c = matrix(n.c, false);
+  require(a[1] == b[0] && c[0] == a[0] && c[1] == b[1], "{} times {} is not {}", a, b, c);
+}
+
+void Verifier::check(const Reduce& n) {
+  std::vector<int64_t> rest;
+  const std::vector<int64_t> src = extents(n.src, false);
+  for (size_t i = 0; i < n.dims.size(); ++i) {
+    require(
+        n.dims[i] >= 0 && n.dims[i] < n.src.buffer.rank() && (i == 0 || n.dims[i] > n.dims[i - 1]),
+        "dimensions {}", n.dims);
+  }
+  for (size_t i = 0; i < src.size(); ++i) {
+    const bool reduced =
+        std::find(n.dims.begin(), n.dims.end(), static_cast<int64_t>(i)) != n.dims.end();
+    if (!reduced && src[i] != 1) rest.push_back(src[i]);
+  }
+  same_extents(rest, extents(n.dst, true), "reduce");
+}
+
+void Verifier::statement(const Stmt& stmt) {
+  if (!stmt) return;
+  if (!stmt.is<Seq>()) current_ = stmt;
+  if (is_tile_operation(stmt.kind()) || stmt.is<Parallel>()) {
+    require(level_ != Level::loop, "not in loop IR");
+    require(!around_.parallel || stmt.is<Parallel>(), "a tile operation in a parallel loop");
+  }
+  require(stmt.is<Launch>() || around_.launch, "outside a launch");
+  dispatch(*stmt.get(), [&]<class T>(const T& node) {
+    if constexpr (std::is_same_v<T, Seq>) {
+      scope([&] {
+        for (const Stmt& s : node.stmts) statement(s);
+      });
+    } else if constexpr (std::is_base_of_v<StmtBase, T>) {
+      complete_ = true;
+      fields(node);
+      if constexpr (std::is_same_v<T, Alloc>) {
+        if (node.buffer) declare(node.buffer);
+      }
+      if (complete_) check(node);
+      const auto inside = [&] {
+        T::visit_fields(node, [&](const char*, const auto& value) { defined(value); });
+        T::visit_fields(node, [&]<class V>(const char*, const V& value) {
+          if constexpr (std::is_same_v<V, Stmt>) body(value, within(node));
+        });
+      };
+      // The indices of a loop or launch end with it, what a Let binds does not.
+      if constexpr (requires { node.body; }) {
+        scope(inside);
+      } else {
+        inside();
+      }
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> violations(const Program& program, Level level) {
+  Verifier verifier(level);
+  verifier.program(program);
+  return verifier.take();
+}
+
+void verify(const Program& program, Level level, const std::string& after) {
+  const std::vector<std::string> found = violations(program, level);
+  if (found.empty()) return;
+  throw InternalError(format("internal error: {} is no valid {} IR{}{}; please report it\n  {}",
+                             program.name, level, after.empty() ? "" : " after ", after,
+                             join(found, "\n  ")));
+}
+
+}  // namespace tw::ir
