@@ -1,0 +1,109 @@
+#include "tilewright/pass/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "tilewright/base/text_diff.h"
+#include "tilewright/ir/text.h"
+
+namespace tw::pass {
+namespace {
+
+/// Writes the texts between passes.
+class Dump {
+ public:
+  Dump(const RunOptions& options) : options_(options) {
+    if (on()) std::filesystem::create_directories(options.dump_dir);
+  }
+  bool on() const { return !options_.dump_dir.empty(); }
+
+  void write(const std::string& pass, const ir::Program& program) {
+    if (!on()) return;
+    const std::string text = ir::print(program);
+    const std::string name = format("{:02}_{}", count_++, pass);
+    save(name + ".tw", text);
+    if (options_.diff && !last_name_.empty()) {
+      save(name + ".diff", unified_diff(last_text_, text, last_name_, name));
+    }
+    last_name_ = name;
+    last_text_ = text;
+  }
+
+ private:
+  void save(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = std::filesystem::path(options_.dump_dir) / name;
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    file.flush();
+    TW_REQUIRE(file.good(), "dump: can't write {}", path.string());
+  }
+
+  const RunOptions& options_;
+  int count_ = 0;
+  std::string last_name_, last_text_;
+};
+
+bool lists(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_skips(const std::vector<Pass>& passes, const RunOptions& options) {
+  for (const std::string& name : options.skip) {
+    const auto named = [&](const Pass& pass) { return pass.name == name; };
+    const auto pass = std::find_if(passes.begin(), passes.end(), named);
+    if (pass == passes.end()) {
+      std::vector<std::string> names;
+      for (const Pass& p : passes) names.push_back(p.name);
+      throw Error({}, {}, "pipeline: there is no pass '{}' to leave out", name)
+          .note("the passes are {}", join(names, ", "));
+    }
+    TW_REQUIRE(pass->from == pass->to, "pipeline: {} can't be left out, it goes from {} to {} IR",
+               name, pass->from, pass->to);
+  }
+}
+
+}  // namespace
+
+RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOptions& options) {
+  check_skips(passes, options);
+  RunResult result{std::move(program), {}};
+  Dump dump(options);
+  dump.write("input", result.program);
+  if (options.verify && !passes.empty()) ir::verify(result.program, passes[0].from);
+  ir::Level level = passes.empty() ? ir::Level::tile : passes[0].from;
+  for (const Pass& pass : passes) {
+    if (lists(options.skip, pass.name)) continue;
+    TW_CHECK(pass.from == level || (pass.from < level && pass.from == pass.to),
+             "{} needs {} IR, it is {}", pass.name, pass.from, level);
+    const auto begin = std::chrono::steady_clock::now();
+    result.program = pass.run(result.program);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    result.times.push_back({pass.name, time.count()});
+    level = std::max(level, pass.to);
+    dump.write(pass.name, result.program);
+    if (options.verify) ir::verify(result.program, level, pass.name);
+  }
+  return result;
+}
+
+Pass check_pass(std::string name, ir::Level level, Diagnostics& diagnostics,
+                void (*check)(const ir::Program&, Diagnostics&)) {
+  return {std::move(name), level, level, [&diagnostics, check](const ir::Program& program) {
+            check(program, diagnostics);
+            return program;
+          }};
+}
+
+std::string to_text(const std::vector<PassTime>& times) {
+  std::string text;
+  double total = 0;
+  for (const PassTime& time : times) {
+    text += format("{:<24} {:>9.3f} ms\n", time.name, time.seconds * 1e3);
+    total += time.seconds;
+  }
+  return text + format("{:<24} {:>9.3f} ms\n", "total", total * 1e3);
+}
+
+}  // namespace tw::pass

@@ -1,0 +1,52 @@
+// Runs lists of passes: names, verifies, times and dumps each.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tilewright/base/diagnostics.h"
+#include "tilewright/ir/verify.h"
+
+namespace tw::pass {
+
+/// A function from program to program. `from` is the level that it needs, `to` the level of what
+/// it gives (ir/verify.h). What else it must know is bound into `run`.
+struct Pass {
+  std::string name;
+  ir::Level from, to;
+  std::function<ir::Program(const ir::Program&)> run;
+};
+
+struct RunOptions {
+  bool verify = true;  // the result of each pass; InternalError names the pass
+  /// A directory for the text after each pass, 01_simplify.tw and so on; empty: none. With `diff`,
+  /// also what each pass changed, 01_simplify.diff.
+  std::string dump_dir;
+  bool diff = false;
+  /// Passes to leave out, for debugging; a name that is not in the list is an Error. One that
+  /// changes the level cannot be left out.
+  std::vector<std::string> skip;
+};
+
+struct PassTime {
+  std::string name;
+  double seconds = 0;  // without verifying and dumping
+};
+
+struct RunResult {
+  ir::Program program;
+  std::vector<PassTime> times;
+};
+
+/// Runs the passes in order.
+RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOptions& options = {});
+
+/// The pass that makes a warning or error of what a check finds, and changes nothing.
+Pass check_pass(std::string name, ir::Level level, Diagnostics& diagnostics,
+                void (*check)(const ir::Program&, Diagnostics&));
+
+/// A table of names and milliseconds.
+std::string to_text(const std::vector<PassTime>& times);
+
+}  // namespace tw::pass

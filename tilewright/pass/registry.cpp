@@ -1,0 +1,44 @@
+#include "tilewright/pass/registry.h"
+
+#include "tilewright/pass/guard_bounds.h"
+#include "tilewright/pass/lower_parallel.h"
+#include "tilewright/pass/lower_tile_ops.h"
+#include "tilewright/pass/plan_prefetch.h"
+#include "tilewright/pass/unroll_loops.h"
+
+namespace tw::pass {
+
+std::vector<Pass> registry([[maybe_unused]] Diagnostics& diagnostics) {
+  using ir::Level;
+  using ir::Program;
+  const VectorShape shape;
+  return {
+      {"guard_bounds", Level::tile, Level::tile, guard_bounds},
+      {"lower_parallel", Level::tile, Level::loop,
+       [=](const Program& p) { return lower_parallel(p, shape); }},
+      {"lower_tile_ops", Level::tile, Level::tile,
+       [=](const Program& p) { return lower_tile_ops(p, shape); }},
+      {"plan_prefetch", Level::tile, Level::tile, plan_prefetch},
+      {"unroll_loops", Level::tile, Level::tile, unroll_loops},
+  };
+}
+
+std::vector<Pass> passes_named(const std::vector<std::string>& names, Diagnostics& diagnostics) {
+  std::vector<Pass> list;
+  const std::vector<Pass> all = registry(diagnostics);
+  for (const std::string& name : names) {
+    bool found = false;
+    for (const Pass& pass : all) {
+      if (pass.name != name) continue;
+      list.push_back(pass);
+      found = true;
+    }
+    if (found) continue;
+    std::vector<std::string> known;
+    for (const Pass& pass : all) known.push_back(pass.name);
+    throw Error({}, {}, "there is no pass '{}'", name).note("the passes are {}", join(known, ", "));
+  }
+  return list;
+}
+
+}  // namespace tw::pass

@@ -1,0 +1,14 @@
+// The passes that tools run by name.
+#pragma once
+
+#include "tilewright/pass/pipeline.h"
+
+namespace tw::pass {
+
+/// All of them, with default settings; checks report to `diagnostics`, which must outlive them.
+std::vector<Pass> registry(Diagnostics& diagnostics);
+
+/// Those of the given names, in that order. An unknown name is an Error that lists what there is.
+std::vector<Pass> passes_named(const std::vector<std::string>& names, Diagnostics& diagnostics);
+
+}  // namespace tw::pass
