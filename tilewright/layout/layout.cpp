@@ -13,13 +13,6 @@ namespace {
 
 constexpr int64_t kLimitOfTrying = int64_t{1} << 20;
 
-std::string digit_text(const Layout& layout, const Term& term, const Source& source) {
-  std::string text = dimension_name(source.dim);
-  if (source.div != 1) text += " / " + std::to_string(source.div);
-  if (layout.wraps(term, source)) text += " % " + std::to_string(term.extent);
-  return text;
-}
-
 }  // namespace
 
 Layout::Layout(Coords shape, std::vector<Term> terms, Coords extents)
@@ -112,21 +105,33 @@ std::string dimension_name(int dim) {
   return dim < 8 ? std::string(1, static_cast<char>('i' + dim)) : "d" + std::to_string(dim);
 }
 
-std::string to_text(const Layout& layout) {
+std::string expressions(const Layout& layout, const std::vector<std::string>& names) {
+  const auto digit = [&](const Term& term, const Source& source) {
+    std::string text = names[source.dim];
+    if (source.div != 1) text += format(" / {}", source.div);
+    if (layout.wraps(term, source)) text += format(" % {}", term.extent);
+    return text;
+  };
   std::vector<std::string> sums(layout.out_rank());
   for (const Term& term : layout.terms()) {
     std::vector<std::string> digits;
-    for (const Source& source : term.sources) digits.push_back(digit_text(layout, term, source));
+    for (const Source& source : term.sources) digits.push_back(digit(term, source));
     std::string text = join(digits, " ^ ");
     if (digits.size() > 1) text = "(" + text + ")";
-    if (term.stride != 1) text += " * " + std::to_string(term.stride);
+    if (term.stride != 1) text += format(" * {}", term.stride);
     std::string& sum = sums[term.out];
     sum += (sum.empty() ? "" : " + ") + text;
   }
   for (std::string& sum : sums) {
     if (sum.empty()) sum = "0";
   }
-  return format("{} -> {}: {}", layout.shape(), layout.extents(), join(sums, ", "));
+  return join(sums, ", ");
+}
+
+std::string to_text(const Layout& layout) {
+  std::vector<std::string> names;
+  for (int d = 0; d < layout.rank(); ++d) names.push_back(dimension_name(d));
+  return format("{} -> {}: {}", layout.shape(), layout.extents(), expressions(layout, names));
 }
 
 }  // namespace tw::layout

@@ -123,6 +123,9 @@ bool every(const Coords& shape, const Visit& visit) {
 /// `/` and `%` are division and remainder.
 std::string to_text(const Layout& layout);
 
+/// The part behind the colon, with these names of the dimensions.
+std::string expressions(const Layout& layout, const std::vector<std::string>& names);
+
 /// What a dimension is called in text: i, j, k, l, m, n, o, p, then d8, d9, ...
 std::string dimension_name(int dim);
 
