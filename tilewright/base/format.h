@@ -2,6 +2,7 @@
 // `to_text(value)` function found by argument lookup can be formatted with "{}".
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,15 @@ std::string join(const std::vector<std::string>& parts, const std::string& separ
 
 }  // namespace tw
 
+// The text is copied by hand: fmt::format_to instantiates a function of libfmt whose mangled name
+// g++ and clang do not agree on.
 template <tw::HasToText T>
 struct fmt::formatter<T> {
   constexpr auto parse(format_parse_context& context) { return context.begin(); }
   template <class Context>
   auto format(const T& value, Context& context) const {
-    return fmt::format_to(context.out(), "{}", to_text(value));
+    const std::string text = to_text(value);
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };
 
@@ -42,6 +46,7 @@ struct fmt::formatter<std::vector<int64_t>> {
   constexpr auto parse(format_parse_context& context) { return context.begin(); }
   template <class Context>
   auto format(const std::vector<int64_t>& value, Context& context) const {
-    return fmt::format_to(context.out(), "{}", tw::to_text(value));
+    const std::string text = tw::to_text(value);
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };
