@@ -114,7 +114,6 @@ TEST(Verify, ChecksEachStatement) {
         "`reduce sum t -> t[0, 0] over [2]`: reduce: extents [8, 8] and []"}},
       {"scan sum t -> t along 2", {"`scan sum t -> t along 2`: no dimension 2"}},
       {"init t", {"`init t`: t is no reducer"}},
-      {"alloc r: f32[4] reducer r[0] = 1", {"`r[0] = 1.0`: a reducer is written by updates"}},
       {"atomic load t[0, 0], 1.0", {"`atomic load t[0, 0], 1.0`: all but a load have a value"}},
       {"alloc u: f32[0] shared", {"`alloc u: f32[0] shared`: u has extent `0`"}},
       {"alloc u: f32[4] shared = 1.0",

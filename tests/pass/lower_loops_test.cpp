@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tilewright/ir/text.h"
+#include "tilewright/ir/verify.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/lower_parallel.h"
@@ -58,12 +59,15 @@ void expect_same_meaning(const char* text, const std::map<std::string, int64_t>&
   for (const VectorShape shape : {VectorShape{64, 32}, VectorShape{16, 16}}) {
     const ir::Program loops = lower_tile_ops(plan_prefetch(unroll_loops(tile)), shape);
     const ir::Program guarded = guard_bounds(loops);
+    ir::verify(loops, ir::Level::tile);
+    ir::verify(guarded, ir::Level::tile);
     // Half-lowered reducers have no meaning of their own.
     if (std::strstr(text, "reducer") == nullptr) {
       EXPECT_EQ(run(loops, symbols), wanted) << ir::print(loops);
       EXPECT_EQ(run(guarded, symbols), wanted) << ir::print(guarded);
     }
     const ir::Program serial = lower_parallel(guarded, shape);
+    ir::verify(serial, ir::Level::loop);
     EXPECT_EQ(run(serial, symbols), wanted) << ir::print(serial);
   }
 }

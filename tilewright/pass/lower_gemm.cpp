@@ -80,8 +80,9 @@ class MicroKernels {
                                            std::vector<int64_t>{rows, columns});
     const ir::Var lane = ir::Var::make("lane", i64);
     const auto lanes = [&](ir::Stmt body) {
-      return ir::for_(lane, ir::index(0), ir::index(columns), std::move(body),
-                      columns == 1 ? ir::LoopKind::serial : ir::LoopKind::vectorized);
+      return ir::with_fresh_bindings(
+          ir::for_(lane, ir::index(0), ir::index(columns), std::move(body),
+                   columns == 1 ? ir::LoopKind::serial : ir::LoopKind::vectorized));
     };
     const auto each_row = [&](auto body) {
       std::vector<ir::Stmt> parts;
@@ -111,7 +112,7 @@ class MicroKernels {
                                        {held, ir::op(ir::OpCode::mul, accumulator_, {a, b_row})});
         steps.push_back(ir::store(acc, {ir::index(r), lane}, next, true));
       }
-      return ir::with_fresh_bindings(lanes(ir::seq(std::move(steps))));
+      return lanes(ir::seq(std::move(steps)));
     });
     const ir::Stmt write = each_row([&](const Expr& r) {
       return ir::store(gemm_.c.buffer, c_at(r), ir::cast(c_type, ir::load(acc, {r, lane}, true)),

@@ -1,6 +1,7 @@
 // Scan: a serial walk along the dimension, for a vector of neighbours at once where another
 // dimension is the contiguous one.
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/visit.h"
 #include "tilewright/pass/lower_tile_ops.h"
 
 namespace tw::pass {
@@ -51,8 +52,9 @@ ir::Stmt lower_scan(const ir::Scan& scan, const VectorShape& shape) {
         ir::make_buffer("acc", accumulator, ir::MemSpace::local, std::vector<int64_t>{width});
     const ir::Var lane = ir::Var::make("lane", i64), step = ir::Var::make("k", i64);
     const auto lanes = [&](ir::Stmt body) {
-      return ir::for_(lane, ir::index(0), ir::index(width), std::move(body),
-                      width == 1 ? ir::LoopKind::serial : ir::LoopKind::vectorized);
+      return ir::with_fresh_bindings(
+          ir::for_(lane, ir::index(0), ir::index(width), std::move(body),
+                   width == 1 ? ir::LoopKind::serial : ir::LoopKind::vectorized));
     };
     at[dim] = scan.reverse ? ir::sub(ir::index(n - 1), step) : ir::Expr(step);
     if (across) at[rank - 1] = ir::add(from, lane);
