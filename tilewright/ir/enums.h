@@ -43,6 +43,9 @@ TW_ENUM(GemmPolicy, square, full_row, full_col, fixed)
 /// Instruction families that a copy or a multiply may prefer or demand (language 7.3, 8.3).
 TW_ENUM(CopyMethod, automatic, sync, cp_async, tma)
 TW_ENUM(GemmMethod, automatic, fma, mma, wgmma, tcgen05)
+/// How the operands of a multiply are stored: as they are, or two neighbours along k in one u32
+/// word, the first in the low half (pack_gemm_operands).
+TW_ENUM(PairFormat, none, bf16, i16)
 TW_ENUM(EvictPolicy, normal, first, last)
 TW_ENUM(RasterOrder, none, row, column)
 

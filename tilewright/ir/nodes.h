@@ -304,9 +304,10 @@ struct Gemm : StmtBase {
   GemmPolicy policy = GemmPolicy::square;
   int64_t warps_m = 0, warps_n = 0;  // of GemmPolicy::fixed
   int64_t k_pack = 1;
-  std::vector<Region> prefetch;  // as of a Parallel
+  PairFormat pairs = PairFormat::none;  // then a and b are u32 and k counts pairs
+  std::vector<Region> prefetch;         // as of a Parallel
   TW_FIELDS(Gemm, a, b, c, trans_a, trans_b, clear, require, policy, warps_m, warps_n, k_pack,
-            prefetch)
+            pairs, prefetch)
 };
 
 /// dst = fold of src along dims (language 9.1). dst's dims are src's with each of `dims` removed

@@ -19,6 +19,7 @@ enum class OpClass : uint8_t {
   test,         // float to bool
   choice,       // condition, then two values of one type
   reinterpret,  // bit pattern kept
+  dot,          // accumulator, then two u32 words that each hold two 16-bit values
 };
 
 // TW_OP(name, operands, class)
@@ -107,7 +108,9 @@ enum class OpClass : uint8_t {
   TW_OP(lnot, 1, logic)           \
   TW_OP(select, 3, choice)        \
   TW_OP(if_else, 3, choice)       \
-  TW_OP(bitcast, 1, reinterpret)
+  TW_OP(bitcast, 1, reinterpret)  \
+  TW_OP(dot2_bf16, 3, dot)        \
+  TW_OP(dot2_i16, 3, dot)
 
 enum class OpCode : uint8_t {
 #define TW_DECLARE(name, operands, op_class) name,

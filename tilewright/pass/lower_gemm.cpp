@@ -42,6 +42,7 @@ class MicroKernels {
         b_{gemm.b, gemm.trans_b},
         c_{gemm.c, false},
         accumulator_(accumulator_type(gemm.c.buffer.dtype(), false)),
+        operand_(gemm.pairs == ir::PairFormat::none ? accumulator_ : u32),
         m_(c_.extent(0)),
         n_(c_.extent(1)),
         k_(a_.extent(1)) {
@@ -75,6 +76,12 @@ class MicroKernels {
     return ir::seq(std::move(parts));
   }
 
+  Expr dot(const Expr& held, const Expr& a, const Expr& b) const {
+    return ir::op(
+        gemm_.pairs == ir::PairFormat::bf16 ? ir::OpCode::dot2_bf16 : ir::OpCode::dot2_i16,
+        accumulator_, {held, a, b});
+  }
+
   ir::Stmt block(const Expr& row, const Expr& column, int64_t rows, int64_t columns) {
     const ir::Buffer acc = ir::make_buffer("acc", accumulator_, ir::MemSpace::local,
                                            std::vector<int64_t>{rows, columns});
@@ -101,12 +108,13 @@ class MicroKernels {
     });
     const ir::Stmt multiply = along_k(row, column, [&](const Expr& k) {
       // A vector of b, then a multiply-add for every row.
-      const ir::Var b_row = ir::Var::make("b", accumulator_);
-      std::vector<ir::Stmt> steps{ir::let(b_row, b_.load(k, ir::add(column, lane), accumulator_))};
+      const ir::Var b_row = ir::Var::make("b", operand_);
+      std::vector<ir::Stmt> steps{ir::let(b_row, b_.load(k, ir::add(column, lane), operand_))};
       for (int64_t r = 0; r < rows; ++r) {
-        const Expr a = a_.load(ir::add(row, ir::index(r)), k, accumulator_);
+        const Expr a = a_.load(ir::add(row, ir::index(r)), k, operand_);
         const Expr held = ir::load(acc, {ir::index(r), lane}, true);
-        const Expr next = accumulator_.is_float()
+        const Expr next = gemm_.pairs != ir::PairFormat::none ? dot(held, a, b_row)
+                          : accumulator_.is_float()
                               ? ir::op(ir::OpCode::fma, accumulator_, {a, b_row, held})
                               : ir::op(ir::OpCode::add, accumulator_,
                                        {held, ir::op(ir::OpCode::mul, accumulator_, {a, b_row})});
@@ -180,7 +188,7 @@ class MicroKernels {
 
   const ir::Gemm& gemm_;
   Matrix a_, b_, c_;
-  DType accumulator_;
+  DType accumulator_, operand_;
   int64_t m_, n_, k_;
   int64_t rows_, columns_;
 };

@@ -486,6 +486,25 @@ ElementFn compare_function(OpCode code) {
   }
 }
 
+// ---- dot products of two pairs
+
+Bits dot2_bf16(Bits sum, Bits a, Bits b) {
+  const auto half = [](Bits word, int n) {
+    return std::bit_cast<float>(static_cast<uint32_t>((word >> (16 * n)) << 16));
+  };
+  float x = std::bit_cast<float>(static_cast<uint32_t>(sum));
+  for (int n = 0; n < 2; ++n) x = std::fma(half(a, n), half(b, n), x);
+  return std::bit_cast<uint32_t>(x);
+}
+Bits dot2_i16(Bits sum, Bits a, Bits b) {
+  auto x = static_cast<uint32_t>(sum);
+  for (int n = 0; n < 2; ++n) {
+    const auto p = static_cast<int16_t>(a >> (16 * n)), q = static_cast<int16_t>(b >> (16 * n));
+    x += static_cast<uint32_t>(int32_t{p} * int32_t{q});
+  }
+  return x;
+}
+
 }  // namespace
 
 ElementFn element_function(OpCode code, DType operand, ir::Exactness exactness, Rounding rounding) {
@@ -494,6 +513,8 @@ ElementFn element_function(OpCode code, DType operand, ir::Exactness exactness, 
       return [](Bits condition, Bits a, Bits b) { return condition != 0 ? a : b; };
     case ir::OpClass::reinterpret:
       return [](Bits a, Bits, Bits) { return a; };
+    case ir::OpClass::dot:
+      return code == OpCode::dot2_bf16 ? dot2_bf16 : dot2_i16;
     case ir::OpClass::compare:
       if (operand.is_bool()) return compare_function<Bool>(code);
       if (operand.is_int()) {

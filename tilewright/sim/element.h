@@ -30,6 +30,9 @@ using ElementFn = Bits (*)(Bits, Bits, Bits);
 /// byte_permute(a, b, s): byte i is byte (nibble i of s) mod 8 of b:a, with a as the low bytes;
 /// bit 3 of the nibble spreads that byte's sign. funnel_shl(a, b, n): the upper half of (b:a) << n;
 /// funnel_shr the lower half of (b:a) >> n; n is taken modulo the width.
+///
+/// dot2_bf16 and dot2_i16 add the product of the low halves, then that of the high halves; bf16
+/// with one rounding a step, i16 wrapping.
 ElementFn element_function(ir::OpCode code, DType operand,
                            ir::Exactness exactness = ir::Exactness::standard,
                            Rounding rounding = Rounding::rn);

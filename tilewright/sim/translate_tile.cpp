@@ -80,14 +80,41 @@ std::vector<T> matrix(const Box& box, bool transposed, Machine& m) {
   return values;
 }
 
+/// The halves of words along k as matrix elements of their own: k is the last dimension of a, the
+/// first of b.
+template <class T>
+std::vector<T> halves(const std::vector<uint64_t>& words, size_t columns, bool along_columns,
+                      ir::PairFormat format) {
+  std::vector<T> values(2 * words.size());
+  for (size_t n = 0; n < words.size(); ++n) {
+    const size_t row = n / columns, column = n % columns;
+    for (size_t half = 0; half < 2; ++half) {
+      const auto bits = static_cast<uint16_t>(words[n] >> (16 * half));
+      const size_t to = along_columns ? row * 2 * columns + 2 * column + half
+                                      : (2 * row + half) * columns + column;
+      values[to] = format == ir::PairFormat::bf16 ? static_cast<T>(decode(bits, bf16))
+                                                  : static_cast<T>(static_cast<int16_t>(bits));
+    }
+  }
+  return values;
+}
+
 /// c += a b, ascending in k; T is the type in which a step is computed.
 template <class T>
-void multiply(const Box& a, const Box& b, const Box& c, bool trans_a, bool trans_b, bool clear,
+void multiply(const Box& a, const Box& b, const Box& c, const ir::Gemm& gemm, bool clear,
               Machine& m) {
-  const std::vector<T> x = matrix<T>(a, trans_a, m), y = matrix<T>(b, trans_b, m);
   const size_t rank = c.extent.size();
   const auto rows = static_cast<size_t>(c.extent[rank - 2]);
   const auto cols = static_cast<size_t>(c.extent[rank - 1]);
+  std::vector<T> x, y;
+  if (gemm.pairs == ir::PairFormat::none) {
+    x = matrix<T>(a, gemm.trans_a, m);
+    y = matrix<T>(b, gemm.trans_b, m);
+  } else {
+    const auto words = matrix<uint64_t>(a, gemm.trans_a, m);
+    x = halves<T>(words, words.size() / std::max<size_t>(rows, 1), true, gemm.pairs);
+    y = halves<T>(matrix<uint64_t>(b, gemm.trans_b, m), cols, false, gemm.pairs);
+  }
   const size_t inner = rows == 0 ? 0 : x.size() / rows;
   const Axes axes{&c, {rank - 2, rank - 1}};
   const DType dtype = c.dtype(m);
@@ -161,7 +188,7 @@ Exec Translator::fill(const ir::Fill& fill) {
 Exec Translator::gemm(const ir::Gemm& gemm) {
   return [ra = region(gemm.a, gemm.loc), rb = region(gemm.b, gemm.loc),
           rc = region(gemm.c, gemm.loc), trans_a = gemm.trans_a, trans_b = gemm.trans_b,
-          clear = expr(gemm.clear)](Machine& m) {
+          clear = expr(gemm.clear), node = ir::Stmt(&gemm)](Machine& m) {
     const bool cleared = clear(m) != 0;
     const Box a(ra, m), b(rb, m), c(rc, m);
     const auto extent = [](const Box& box, size_t from_end) {
@@ -177,11 +204,11 @@ Exec Translator::gemm(const ir::Gemm& gemm) {
     }
     const DType dtype = c.dtype(m);
     if (dtype.is_int()) {
-      multiply<uint64_t>(a, b, c, trans_a, trans_b, cleared, m);
+      multiply<uint64_t>(a, b, c, node.as<ir::Gemm>(), cleared, m);
     } else if (dtype == f64) {
-      multiply<double>(a, b, c, trans_a, trans_b, cleared, m);
+      multiply<double>(a, b, c, node.as<ir::Gemm>(), cleared, m);
     } else {
-      multiply<float>(a, b, c, trans_a, trans_b, cleared, m);
+      multiply<float>(a, b, c, node.as<ir::Gemm>(), cleared, m);
     }
     return Flow::next;
   };
