@@ -7,6 +7,8 @@ install(DIRECTORY tilewright DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "backend/[a-z]+$" EXCLUDE)  # a backend's own headers are its own affair
 install(TARGETS tilewright EXPORT tilewrightTargets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# The package also works from the build folder: -Dtilewright_DIR=build.
+export(EXPORT tilewrightTargets NAMESPACE tilewright:: FILE tilewrightTargets.cmake)
 install(EXPORT tilewrightTargets NAMESPACE tilewright:: DESTINATION ${package_folder})
 
 configure_package_config_file(cmake/tilewrightConfig.cmake.in tilewrightConfig.cmake
