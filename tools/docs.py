@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Keeps the documents true: fills the file tables of docs/map.md and checks every relative link.
+"""Keeps the documents true: fills tables of docs/map.md and docs/errors.md, checks relative links.
 
 usage: docs.py [--check]
 
-A table stands between `<!-- files: FOLDER -->` and `<!-- end -->` and has a row per file, a header
-and its source sharing one; the text is the first sentence of the file. With --check nothing is
-written, and a table that would change is a problem. Prints one line per problem and exits with 1 if
-there is any.
+In the map a table stands between `<!-- files: FOLDER -->` and `<!-- end -->` and has a row per
+file, header and source sharing one; the text is the first sentence of the file. Between
+`<!-- codes -->` and `<!-- end -->` stands a row per diagnostic code, with the tests that name it.
+With --check nothing is written, and a table that would change is a problem. Prints one line per
+problem and exits with 1 if there is any.
 """
 
 import re
@@ -18,6 +19,8 @@ from pathlib import Path
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"(<!-- files: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+CODES = re.compile(r"(<!-- codes -->\n).*?(<!-- end -->)", re.DOTALL)
+CODE_ROW = re.compile(r'TW_CODE\(\w+, "([^"]+)", "([^"]+)", "([^"]+)"\)')
 SOURCES = (".h", ".cpp", ".py", ".sh", ".cmake", "")
 
 
@@ -58,11 +61,24 @@ def rows(folder: str, files: list[str], root: Path) -> Iterator[str]:
 
 
 def filled(text: str, files: list[str], root: Path) -> str:
-    def table(match: re.Match[str]) -> str:
+    def file_table(match: re.Match[str]) -> str:
         head = "| file | what it is for |\n| --- | --- |\n"
         return match[1] + head + "".join(rows(match[2], files, root)) + match[3]
 
-    return TABLE.sub(table, text)
+    def code_table(match: re.Match[str]) -> str:
+        head = "| code | section | meaning | tested in |\n| --- | --- | --- | --- |\n"
+        return match[1] + head + "".join(code_rows(files, root)) + match[2]
+
+    return CODES.sub(code_table, TABLE.sub(file_table, text))
+
+
+def code_rows(files: list[str], root: Path) -> Iterator[str]:
+    """A row per diagnostic code, with the tests in whose text it occurs."""
+    tests = [name for name in files if re.search(r"(_test\.cpp|test_\w+\.py)$", name)]
+    texts = {Path(name).name: (root / name).read_text() for name in tests}
+    for code, section, meaning in CODE_ROW.findall((root / "tilewright/base/codes.h").read_text()):
+        where = ", ".join(f"`{name}`" for name, text in sorted(texts.items()) if code in text)
+        yield f"| {code} | {section} | {meaning} | {where} |\n"
 
 
 def undescribed(text: str, files: list[str]) -> Iterator[str]:
@@ -81,16 +97,18 @@ def run(root: Path, check: bool) -> list[str]:
     files = [name for name in listed.stdout.splitlines() if (root / name).is_file()]
     problems = []
     for name in files:
-        if name.endswith(".md"):
-            problems += broken_links(name, (root / name).read_text(), root)
-    map_file = root / "docs/map.md"
-    old = map_file.read_text()
-    new = filled(old, files, root)
-    problems += undescribed(new, files)
-    if check and new != old:
-        problems.append("docs/map.md: its tables are out of date; ./dev docs fills them")
-    elif new != old:
-        map_file.write_text(new)
+        if not name.endswith(".md"):
+            continue
+        path = root / name
+        old = path.read_text()
+        new = filled(old, files, root)
+        problems += broken_links(name, new, root)
+        if name == "docs/map.md":
+            problems += undescribed(new, files)
+        if check and new != old:
+            problems.append(f"{name}: its tables are out of date; ./dev docs fills them")
+        elif new != old:
+            path.write_text(new)
     return problems
 
 

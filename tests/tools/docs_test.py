@@ -48,6 +48,16 @@ class Docs(unittest.TestCase):
             "<!-- end -->\nafter\n",
         )
 
+    def test_a_code_has_a_row_with_the_tests_that_name_it(self) -> None:
+        (self.root / "tilewright/base").mkdir(parents=True)
+        rows = [
+            self.write("tilewright/base/codes.h", 'TW_CODE(a_1, "E-A-1", "2.1", "no a") \\'),
+            self.write("a/one_test.cpp", "E-A-1"),
+            self.write("a/two_test.cpp", "E-A-2"),
+        ]
+        table = docs.filled("<!-- codes -->\n<!-- end -->", rows, self.root).splitlines()
+        self.assertEqual(table[3:-1], ["| E-A-1 | 2.1 | no a | `one_test.cpp` |"])
+
     def test_a_folder_of_the_libraries_without_a_table_is_named(self) -> None:
         files = ["tilewright/ir/stmt.h", "tilewright/base/env.h"]
         text = "<!-- files: tilewright/ir -->\n<!-- end -->"
