@@ -290,12 +290,14 @@ RunResult Run::run() {
   for (const ir::Workspace& workspace : program_.workspaces)
     translator_.bind_view(workspace.buffer);
   std::vector<std::vector<Eval>> grids;
+  std::vector<Eval> guards;  // empty where a launch has none
   std::vector<Exec> bodies;
   for (const ir::Stmt& s : program_.launches) {
     const auto& launch = s.as<ir::Launch>();
     for (const ir::Var& var : launch.block_vars) translator_.slot(var);
     std::vector<Eval>& grid = grids.emplace_back();
     for (const ir::Expr& extent : launch.grid) grid.push_back(translator_.integer(extent));
+    guards.push_back(launch.guard ? translator_.expr(launch.guard) : Eval());
     bodies.push_back(translator_.stmt(launch.body));
   }
   std::vector<Exec> views;
@@ -311,7 +313,12 @@ RunResult Run::run() {
   bind_workspaces();
   bind_parameters();
   for (const Exec& bind : views) bind(machine_);
+  bool found = false;  // the variant of the present launch that runs
   for (size_t i = 0; i < bodies.size(); ++i) {
+    const bool last = !guards[i];
+    const bool skip = found || (!last && guards[i](machine_) == 0);
+    found = !last && (found || !skip);
+    if (skip) continue;
     const auto& node = program_.launches[i].as<ir::Launch>();
     if (!launch(node, grids[i], bodies[i], static_cast<uint32_t>(i + 1))) break;
   }
