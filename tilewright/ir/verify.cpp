@@ -348,6 +348,14 @@ void Verifier::check(const Op& n) {
   require(n.rounding == Rounding::rn || n.exactness == Exactness::ieee,
           "{}: a rounding goes with ieee", row.name);
   if (n.args.size() != static_cast<size_t>(row.operands)) return;
+  if (row.op_class == OpClass::dot) {
+    const DType sum = n.code == OpCode::dot2_bf16 ? f32 : i32;
+    require(n.dtype == sum && n.args[0].dtype() == sum, "{} adds to {}, not {}", row.name, sum,
+            n.dtype);
+    require(n.args[1].dtype() == u32 && n.args[2].dtype() == u32, "{} of {} and {}", row.name,
+            n.args[1].dtype(), n.args[2].dtype());
+    return;
+  }
   const size_t first = row.op_class == OpClass::choice ? 1 : 0;
   const DType type = n.args[first].dtype();
   for (size_t i = first + 1; i < n.args.size(); ++i) {
@@ -385,6 +393,8 @@ void Verifier::check(const Op& n) {
       require(n.dtype.bits() == type.bits(), "{} of {} as {}", row.name, type, n.dtype);
       result = n.dtype;
       break;
+    case OpClass::dot:
+      break;  // above
   }
   require(n.dtype == result, "{} of {} gives {}, not {}", row.name, type, result, n.dtype);
 }
