@@ -1,0 +1,123 @@
+// Matrix multiplies: what of sizes, types and regions is checked while tracing.
+#include <algorithm>
+
+#include "tilewright/base/codes.h"
+#include "tilewright/ir/build.h"
+#include "tilewright/lang/buffer.h"
+#include "tilewright/lang/loops.h"
+#include "tilewright/lang/operators.h"
+#include "tilewright/lang/tile_ops.h"
+#include "tilewright/lang/trace.h"
+
+namespace tw {
+inline namespace lang {
+namespace {
+
+using ir::MemSpace;
+
+struct MatrixSize {
+  int64_t rows, columns;
+};
+
+/// The last two extents of an operand; E-GEMM-01 for another form.
+MatrixSize matrix_size(const Site& site, std::string_view which, const Region& region) {
+  const auto fail = [&](const std::string& reason) {
+    throw Error(codes::gemm_01, site.where, "{}: {} {}", site.name, which, reason)
+        .note("{} is {}", which, region.text())
+        .help("operands are regions of constant extents, the last two dimensions are the matrix");
+  };
+  const auto& extents = region.ir().extent;
+  if (region.is_base()) fail("is one element");
+  if (extents.size() < 2) fail(format("has {} dimensions, it needs at least 2", extents.size()));
+  for (const ir::Expr& e : extents) {
+    if (!ir::as_int(e)) fail("has extents that are not constant");
+  }
+  for (size_t d = 0; d + 2 < extents.size(); ++d) {
+    if (!ir::is_int(extents[d], 1)) fail("has a leading extent other than 1");
+  }
+  return {*ir::as_int(extents.end()[-2]), *ir::as_int(extents.end()[-1])};
+}
+
+void check_sizes(const Site& site, const Region& a, const Region& b, const Region& c,
+                 const GemmOptions& options) {
+  MatrixSize x = matrix_size(site, "a", a), y = matrix_size(site, "b", b);
+  const MatrixSize z = matrix_size(site, "c", c);
+  if (options.trans_a) std::swap(x.rows, x.columns);
+  if (options.trans_b) std::swap(y.rows, y.columns);
+  std::string problem;
+  if (x.columns != y.rows)
+    problem = format("K is {} in a but {} in b", x.columns, y.rows);
+  else if (x.rows != z.rows)
+    problem = format("M is {} in a but {} in c", x.rows, z.rows);
+  else if (y.columns != z.columns)
+    problem = format("N is {} in b but {} in c", y.columns, z.columns);
+  if (problem.empty()) return;
+  Error error(codes::gemm_02, site.where, "{}: {}", site.name, problem);
+  error.note("a is {}{}", a.text(), options.trans_a ? ", transposed" : "");
+  error.note("b is {}{}", b.text(), options.trans_b ? ", transposed" : "");
+  error.note("c is {}", c.text());
+  if (x.rows == z.rows && x.columns == y.columns && y.rows == z.columns) {
+    error.help("b looks transposed: give the option trans_b = {}", !options.trans_b);
+  }
+  throw error;
+}
+
+/// Products and sums are in c's type: integers add up in i32, floats in a float that holds the
+/// operands' products.
+void check_dtypes(const Site& site, const Region& a, const Region& b, const Region& c) {
+  const DType x = a.dtype(), y = b.dtype(), z = c.dtype();
+  const bool bytes = (x == i8 || x == u8) && (y == i8 || y == u8) && z == i32;
+  const bool narrow = x.bits() <= 8 && y.bits() <= 8 && x.is_float() && y.is_float() &&
+                      x != f8_e8m0 && y != f8_e8m0 && (z == f32 || z == f16);
+  const bool same = x == y && ((x == f16 && (z == f16 || z == f32)) || (x == bf16 && z == f32) ||
+                               ((x == f32 || x == tf32) && z == f32) || (x == f64 && z == f64));
+  if (bytes || narrow || same) return;
+  throw Error(codes::gemm_03, site.where, "{}: no multiply of {} and {} into {}", site.name, x, y,
+              z)
+      .note("available are f16 into f16 or f32, bf16, f32 and tf32 into f32, f64 into f64")
+      .note("and e4m3, e5m2, e2m1 in any mix into f32 or f16, i8 and u8 in any mix into i32");
+}
+
+/// The accumulator must be a whole buffer, apart from leading indices of extent 1.
+void check_accumulator(const Site& site, const Region& c) {
+  const auto& shape = c.buffer().shape();
+  bool whole = true;
+  for (size_t d = shape.size() - 2; d < shape.size(); ++d) {
+    whole = whole && ir::is_int(c.ir().begin[d], 0) &&
+            ir::as_int(shape[d]) == ir::as_int(c.ir().extent[d]);
+  }
+  const MemSpace space = c.buffer().space();
+  if (whole && space != MemSpace::global && space != MemSpace::workspace) return;
+  Error error(codes::gemm_04, site.where, "{}: the accumulator is {}", site.name,
+              whole ? "in global memory" : "a part of its buffer");
+  error.note("c is {}, of a buffer {}", c.text(), extents_text(shape));
+  throw error.help("accumulate into a fragment of the size of the product and copy it");
+}
+
+}  // namespace
+
+void gemm(const Region& a, const Region& b, const Region& c, const GemmOptions& options) {
+  const Site site{"gemm", a.where()};
+  check_sizes(site, a, b, c, options);
+  check_dtypes(site, a, b, c);
+  check_accumulator(site, c);
+  const auto regions = settle_regions(site, {a, b, c});
+  Trace& trace = Trace::current(site);
+  const ir::Expr clear = trace.settle(as_condition(site, options.clear));
+  trace.emit(ir::make<ir::Gemm>(site.where, [&](ir::Gemm& n) {
+    n.a = regions[0];
+    n.b = regions[1];
+    n.c = regions[2];
+    n.trans_a = options.trans_a;
+    n.trans_b = options.trans_b;
+    n.clear = clear;
+    n.require = options.require;
+    n.policy = options.policy;
+    n.warps_m = options.warps_m;
+    n.warps_n = options.warps_n;
+    n.k_pack = options.k_pack;
+  }));
+}
+
+}  // namespace lang
+}  // namespace tw
