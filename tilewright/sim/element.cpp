@@ -611,7 +611,8 @@ ElementFn fold_function(ReduceKind kind, DType dtype, bool propagate_nan) {
 }
 
 DType fold_dtype(DType dtype, bool low_precision) {
-  return dtype.is_float() && dtype.bits() < 32 && !low_precision ? f32 : dtype;
+  const bool in_place = low_precision && dtype.has_float_arithmetic();
+  return dtype.is_float() && dtype.bits() < 32 && !in_place ? f32 : dtype;
 }
 
 }  // namespace tw::sim

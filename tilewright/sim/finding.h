@@ -21,7 +21,6 @@ enum class FindingKind : uint8_t {
   signed_overflow,     // only with RunOptions::check_overflow
   loop_step,           // not positive, and not a negative constant
   endless_loop,        // more steps than RunOptions::max_steps
-  reducer_epoch,       // update or finalize outside an epoch
   false_assumption,    //
   failed_assert,       // the launch stops there
 };

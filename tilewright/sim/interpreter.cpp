@@ -236,9 +236,9 @@ void Run::bind_workspaces() {
     const auto number = static_cast<size_t>(translator_.view(workspace.buffer));
     translator_.bind_view(workspace.buffer)(machine_);
     View& view = machine_.views[number];
-    const std::vector<int64_t> shape(view.shape.begin(), view.shape.begin() + view.rank);
-    machine_.storages[number] = std::make_unique<Storage>(
-        points_in(shape) * view.width, translator_.unit_bits(workspace.buffer), machine_.poison());
+    machine_.storages[number] =
+        std::make_unique<Storage>(points_in(view.extents()) * view.width,
+                                  translator_.unit_bits(workspace.buffer), machine_.poison());
     view.storage = machine_.storages[number].get();
     if (workspace.zero) {
       view.storage->zero();

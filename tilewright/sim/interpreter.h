@@ -7,7 +7,7 @@
 //   - blocks and parallel iterations: row-major, or shuffled by RunOptions::seed;
 //   - reductions, scans, reducers and multiplies: ascending, row-major over the reduced elements,
 //     from the identity; what was there before (clear = false) is combined last. 16-bit floats
-//     accumulate in f32 and are rounded once, unless low_precision is set;
+//     accumulate in f32 and are rounded once, unless low_precision is set; in reducers they don't;
 //   - multiplies: c + a * b with one rounding a step (fma);
 //   - copies: all of the source is read before anything is written.
 // Memory that a program may not read yet is filled with a pattern that depends on the seed, so a

@@ -36,9 +36,8 @@ bool Machine::locate(const Place& place, const Index& index, int64_t* bit) {
   if (!view.inside(index)) {
     if (!place.in_tensor || place.unchecked) {
       report(FindingKind::out_of_bounds, &place, place.where, [&] {
-        const std::vector<int64_t> shape(view.shape.begin(), view.shape.begin() + view.rank);
         return format("{} is outside {} {}", element_text(place.name, index, view.rank), place.name,
-                      shape);
+                      view.extents());
       });
     }
     return false;

@@ -34,12 +34,6 @@ struct Place {
   Eval safe_value;         // what it then reads; null: 0
 };
 
-/// Partial results of a reducer during its epoch.
-struct Reducer {
-  bool open = false;
-  std::vector<Bits> partial;  // of fold_dtype
-};
-
 class Machine {
  public:
   explicit Machine(const RunOptions& options) : options(options), random_(options.seed) {}
@@ -48,7 +42,6 @@ class Machine {
   std::vector<Bits> vars;
   std::vector<View> views;
   std::vector<std::unique_ptr<Storage>> storages;  // by view
-  std::map<int, Reducer> reducers;                 // by view
   /// What views at addresses can reach.
   std::vector<Storage*> reachable;
   RunResult result;

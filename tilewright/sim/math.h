@@ -1,5 +1,6 @@
-// The mathematical functions on f32 and f64: which SLEEF function each operation is. The CPU
-// backend calls the vector forms of the same functions, so both give the same bits.
+// The mathematical functions on f32 and f64: which SLEEF function each operation is, but for those
+// of f32 that base/formulas.h has. The CPU backend calls the vector forms of the same functions, so
+// both give the same bits.
 #pragma once
 
 #include "tilewright/ir/ops.h"
@@ -42,7 +43,7 @@ namespace tw::sim {
   TW_MATH(hypot, hypot, _u05)   \
   TW_MATH(atan2, atan2, _u10)
 
-/// The function of an operation of the tables; null for others. Chosen once for this host.
+/// The function of an operation of the tables; null for others.
 template <class T>
 using UnaryMath = T (*)(T);
 template <class T>

@@ -86,6 +86,7 @@ struct View {
   int64_t offset = 0;  // of element (0, ...), in elements from the storage's origin
   Index shape{}, strides{};
 
+  std::vector<int64_t> extents() const { return {shape.begin(), shape.begin() + rank}; }
   bool inside(const Index& index) const {
     for (int dim = 0; dim < rank; ++dim) {
       const auto d = static_cast<size_t>(dim);

@@ -109,13 +109,6 @@ Exec Translator::alloc(const ir::Alloc& alloc) {
   const Exec bind = bind_view(buffer);
   if (buffer->view_of || buffer->address) return bind;
   const Exec make = make_storage(buffer);
-  if (buffer.space() == ir::MemSpace::reducer) {
-    return [make, bind, n = view(buffer)](Machine& m) {
-      m.reducers[n] = {};
-      make(m);
-      return bind(m);
-    };
-  }
   if (!alloc.initial) {
     return [make, bind](Machine& m) {
       make(m);
@@ -286,7 +279,7 @@ Exec Translator::print(const ir::Print& print) {
     std::string head = line(m);
     if (!head.empty()) m.result.printed.push_back(std::move(head));
     const View& view = m.views[static_cast<size_t>(place->view)];
-    const std::vector<int64_t> shape(view.shape.begin(), view.shape.begin() + view.rank);
+    const std::vector<int64_t> shape = view.extents();
     for (int64_t n = 0; n < points_in(shape); ++n) {
       const Index index = point_of(n, shape);
       m.result.printed.push_back(element_text(place->name, index, view.rank) + " = " +

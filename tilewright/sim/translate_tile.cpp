@@ -310,73 +310,49 @@ Exec Translator::scan(const ir::Scan& scan) {
       };
 }
 
+// A reducer is memory of its dtype, whose contents are defined within an epoch only: an update or
+// finalize outside one reads what was never written.
+
 Exec Translator::reducer_init(const ir::ReducerInit& init) {
-  const DType dtype = init.reducer.dtype(), partial = fold_dtype(dtype, false);
-  return [n = view(init.reducer), dtype, partial,
-          identity = fold_identity(init.reducer->reduce, partial),
-          fold = fold_function(init.reducer->reduce, partial, false),
+  const Bits identity = fold_identity(init.reducer->reduce, init.reducer.dtype());
+  return [place = place(init.reducer, init.loc, false), identity,
           initial = init.initial ? expr(init.initial) : Eval()](Machine& m) {
-    const View& view = m.views[static_cast<size_t>(n)];
-    const std::vector<int64_t> shape(view.shape.begin(), view.shape.begin() + view.rank);
-    Bits start = identity;
-    if (initial) start = fold(start, convert_bits(initial(m), dtype, partial), 0);
-    m.reducers[n] = {true, std::vector<Bits>(static_cast<size_t>(points_in(shape)), start)};
-    return Flow::next;
+    const Bits start = initial ? initial(m) : identity;
+    const std::vector<int64_t> shape = m.views[static_cast<size_t>(place->view)].extents();
+    return m.for_each(shape, false, [&](const Index& at) {
+      m.store(*place, at, start);
+      return Flow::next;
+    });
   };
 }
 
 Exec Translator::reducer_update(const ir::ReducerUpdate& update) {
-  const DType dtype = update.reducer.dtype(), partial = fold_dtype(dtype, false);
-  return [place = place(update.reducer, update.loc, false), dtype, partial,
-          indices = integers(update.indices), value = expr(update.value),
-          fold = fold_function(update.reducer->reduce, partial, false)](Machine& m) {
-    Reducer& reducer = m.reducers[place->view];
-    if (!reducer.open) {
-      m.report(FindingKind::reducer_epoch, place.get(), place->where,
-               [&] { return format("{} is updated before its init", place->name); });
-      return Flow::next;
-    }
-    const View& view = m.views[static_cast<size_t>(place->view)];
+  const ElementFn fold = fold_function(update.reducer->reduce, update.reducer.dtype(), false);
+  TW_CHECK(fold != nullptr, "reducer {} of {}", ir::enum_name(update.reducer->reduce),
+           update.reducer.dtype());
+  return [place = place(update.reducer, update.loc, false), indices = integers(update.indices),
+          value = expr(update.value), fold](Machine& m) {
     const Index index = evaluate_index(indices, m);
-    if (!view.inside(index)) {
-      m.report(FindingKind::out_of_bounds, place.get(), place->where, [&] {
-        return format("{} is outside {}", element_text(place->name, index, view.rank), place->name);
-      });
-      return Flow::next;
-    }
-    Bits& sum = reducer.partial[static_cast<size_t>(view.bit_of(index) / view.width)];
-    sum = fold(sum, convert_bits(value(m), dtype, partial), 0);
+    const Bits element = value(m);
+    m.exchange(*place, index, true, [&](Bits sum) { return fold(sum, element, 0); });
     return Flow::next;
   };
 }
 
 Exec Translator::reducer_finalize(const ir::ReducerFinalize& finalize) {
-  const DType partial = fold_dtype(finalize.reducer.dtype(), false);
-  const DType dtype = finalize.reducer.dtype(), to_dtype = finalize.dst.buffer.dtype();
-  return [n = view(finalize.reducer), name = finalize.reducer.name(), partial, dtype, to_dtype,
-          to = region(finalize.dst, finalize.loc)](Machine& m) {
-    Reducer& reducer = m.reducers[n];
-    const Box dst(to, m);
-    if (!reducer.open) {
-      m.report(FindingKind::reducer_epoch, dst.place, dst.place->where,
-               [&] { return format("{} is finalized without an init", name); });
+  const DType from_dtype = finalize.reducer.dtype(), to_dtype = finalize.dst.buffer.dtype();
+  return [from = region(ir::Region::whole(finalize.reducer), finalize.loc),
+          to = region(finalize.dst, finalize.loc), from_dtype, to_dtype](Machine& m) {
+    const Box src(from, m), dst(to, m);
+    const Axes read = significant_axes(src), written = significant_axes(dst);
+    if (!agree(read, written, m)) return Flow::next;
+    m.for_each(read.extents(), false, [&](const Index& point) {
+      const Bits sum = m.load(*src.place, read.place_at(src.begin, point));
+      m.store(*dst.place, written.place_at(dst.begin, point),
+              convert_bits(sum, from_dtype, to_dtype));
       return Flow::next;
-    }
-    reducer.open = false;
-    const Axes axes = significant_axes(dst);
-    const std::vector<int64_t> extents = axes.extents();
-    if (static_cast<size_t>(points_in(extents)) != reducer.partial.size()) {
-      m.report(FindingKind::extent_mismatch, dst.place, dst.place->where, [&] {
-        return format("{} of {} elements is finalized into {}", name, reducer.partial.size(),
-                      dst.extent);
-      });
-      return Flow::next;
-    }
-    for (size_t i = 0; i < reducer.partial.size(); ++i) {
-      const Bits value = convert_bits(reducer.partial[i], partial, dtype);
-      m.store(*dst.place, axes.place_at(dst.begin, point_of(static_cast<int64_t>(i), extents)),
-              convert_bits(value, dtype, to_dtype));
-    }
+    });
+    m.views[static_cast<size_t>(src.place->view)].storage->forget(m.poison());
     return Flow::next;
   };
 }
