@@ -34,34 +34,10 @@ F on_this_host(F with_fma, F without) {
 #endif
 }
 
-/// A formula of base/formulas.h on plain numbers.
-template <float (*kFormula)(formulas::Numbers&, const float&)>
-float on_numbers(float x) {
-  formulas::Numbers numbers;
-  return kFormula(numbers, x);
-}
-
-/// The functions that have one.
-UnaryMath<float> formula(ir::OpCode code) {
-  switch (code) {
-    case ir::OpCode::exp:
-      return on_numbers<formulas::exp>;
-    case ir::OpCode::log:
-      return on_numbers<formulas::log>;
-    case ir::OpCode::erf:
-      return on_numbers<formulas::erf>;
-    case ir::OpCode::tanh:
-      return on_numbers<formulas::tanh>;
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace
 
 template <>
 UnaryMath<float> unary_math(ir::OpCode code) {
-  if (const UnaryMath<float> own = formula(code)) return own;
   switch (code) {
 #define TW_FORMULA(op)                 \
   case ir::OpCode::op:                 \
