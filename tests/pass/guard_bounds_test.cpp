@@ -23,7 +23,7 @@ TEST(GuardBounds, TestsAWholeBoxOnce) {
       guard_bounds(
           launch("(n + 3) // 4", "parallel i in 4, j in 64 { Y[b * 4 + i, j] = X[b * 4 + i, j] }")),
       launch("(n + 3) // 4",
-             "if 0 <= n - b * 4 + -4 && 0 <= n - b * 4 + -4 {\n"
+             "if 0 <= n - b * 4 - 4 && 0 <= n - b * 4 - 4 {\n"
              "  parallel i in 4, j in 64 { Y![b * 4 + i, j] = X![b * 4 + i, j] }\n"
              "} else {\n"
              "  parallel i in 4, j in 64 {\n"

@@ -40,6 +40,7 @@ class GuardBounds : public ir::Rewriter {
     switch (stmt.kind()) {
       case ir::Kind::Launch: {
         const auto& launch = stmt.as<ir::Launch>();
+        const Bounds::Scope scope(bounds_);
         for (size_t d = 0; d < launch.grid.size(); ++d) {
           bounds_.bind(launch.block_vars[d], ir::index(0), launch.grid[d]);
         }
@@ -48,7 +49,8 @@ class GuardBounds : public ir::Rewriter {
       case ir::Kind::For: {
         const auto& loop = stmt.as<ir::For>();
         const auto step = ir::as_int(loop.step);
-        if (step && *step > 0) bounds_.bind(loop.var, loop.lo, loop.hi);
+        const Bounds::Scope scope(bounds_);
+        if (step && *step > 0) bounds_.bind(loop.var, loop.lo, loop.hi, *step);
         if (in_box_ && step && *step > 0) box_.push_back({loop.var, loop.lo, loop.hi});
         Stmt next = children(stmt);
         if (in_box_ && step && *step > 0) box_.pop_back();
@@ -56,17 +58,19 @@ class GuardBounds : public ir::Rewriter {
       }
       case ir::Kind::Let: {
         const auto& let = stmt.as<ir::Let>();
-        if (!ir::has_load(let.value)) bounds_.bind_value(let.var, let.value);
+        bounds_.bind_value(let.var, let.value);
         return children(stmt);
       }
       case ir::Kind::If: {
         const auto& branch = stmt.as<ir::If>();
         const Expr cond = rewrite(branch.cond);
-        const Bounds outside = bounds_;
-        bounds_.assume(branch.cond);
-        const Stmt then_body = rewrite(branch.then_body);
-        bounds_ = outside;
-        const Stmt else_body = rewrite(branch.else_body);
+        const auto under = [&](bool holds, const Stmt& body) {
+          const Bounds::Scope scope(bounds_);
+          bounds_.assume(branch.cond, holds);
+          return rewrite(body);
+        };
+        const Stmt then_body = under(true, branch.then_body);
+        const Stmt else_body = under(false, branch.else_body);
         if (cond.same_as(branch.cond) && then_body.same_as(branch.then_body) &&
             else_body.same_as(branch.else_body)) {
           return stmt;
@@ -147,6 +151,7 @@ class GuardBounds : public ir::Rewriter {
 
   Stmt version_box(const Stmt& stmt, const ir::Parallel& loop) {
     if (in_box_) return children(stmt);
+    const Bounds::Scope scope(bounds_);
     for (size_t d = 0; d < loop.vars.size(); ++d) {
       bounds_.bind(loop.vars[d], ir::index(0), loop.extents[d]);
       box_.push_back({loop.vars[d], ir::index(0), loop.extents[d]});
@@ -237,11 +242,13 @@ class GuardBounds : public ir::Rewriter {
 
   Expr rewrite_lazy(const Expr& expr, const ir::Op& op) {
     std::vector<Expr> args{rewrite(op.args[0])};
-    const Bounds outside = bounds_;
-    if (op.code != ir::OpCode::lor) bounds_.assume(op.args[0]);
-    args.push_back(rewrite(op.args[1]));
-    bounds_ = outside;
-    if (op.args.size() == 3) args.push_back(rewrite(op.args[2]));
+    const auto under = [&](bool holds, const Expr& arg) {
+      const Bounds::Scope scope(bounds_);
+      bounds_.assume(op.args[0], holds);
+      args.push_back(rewrite(arg));
+    };
+    under(op.code != ir::OpCode::lor, op.args[1]);
+    if (op.args.size() == 3) under(false, op.args[2]);
     bool changed = false;
     for (size_t i = 0; i < args.size(); ++i) changed = changed || !args[i].same_as(op.args[i]);
     return changed ? ir::op(op.code, op.dtype, std::move(args), expr.loc()) : expr;

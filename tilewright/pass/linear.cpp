@@ -1,49 +1,134 @@
 #include "tilewright/pass/linear.h"
 
+#include <algorithm>
+
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/equal.h"
 #include "tilewright/ir/visit.h"
 
 namespace tw::pass {
 namespace {
 
-/// Equality of terms that is cheap and never wrong: same node, or same operation on equal terms.
-bool same_term(const ir::Expr& a, const ir::Expr& b) {
-  if (a.same_as(b)) return true;
-  if (a.kind() != b.kind() || a.dtype() != b.dtype()) return false;
-  if (const auto* x = a.try_as<ir::Const>()) {
-    return x->i == b.as<ir::Const>().i && x->f == b.as<ir::Const>().f;
+using ir::Expr;
+using ir::OpCode;
+
+/// a * b and a + b modulo 2^64, noting whether they fit.
+int64_t times(int64_t a, int64_t b, bool& overflowed) {
+  int64_t result;
+  overflowed |= __builtin_mul_overflow(a, b, &result);
+  return result;
+}
+int64_t plus(int64_t a, int64_t b, bool& overflowed) {
+  int64_t result;
+  overflowed |= __builtin_add_overflow(a, b, &result);
+  return result;
+}
+uint64_t magnitude(int64_t value) {
+  return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+}
+
+constexpr size_t kMostProducts = 16;  // terms of a product that is multiplied out
+
+/// Reads one expression. Shared subexpressions are read once for each use, so there is a limit.
+class Collector {
+ public:
+  Collector(const SumReader* reader, Linear& sum) : reader_(reader), sum_(sum) {}
+
+  /// Adds factor * expr to the sum.
+  void collect(const Expr& expr, int64_t factor) {
+    const auto value = ir::as_int(expr);
+    if (value && (*value >= 0 || expr.dtype() != u64))
+      return void(sum_.add(scaled(factor, *value)));
+    if (--steps_ < 0 || !opens(expr)) return void(sum_.add(expr, factor));
+    if (const auto* cast = expr.try_as<ir::Cast>()) return collect(cast->value, factor);
+    const auto& args = expr.as<ir::Op>().args;
+    switch (expr.as<ir::Op>().code) {
+      case OpCode::add:
+        collect(args[0], factor);
+        return collect(args[1], factor);
+      case OpCode::sub:
+        collect(args[0], factor);
+        return collect(args[1], scaled(factor, -1));
+      case OpCode::neg:
+        return collect(args[0], scaled(factor, -1));
+      case OpCode::shl:
+        if (const auto count = ir::as_int(args[1]); count && *count >= 0 && *count < 62) {
+          return collect(args[0], scaled(factor, int64_t{1} << *count));
+        }
+        break;
+      case OpCode::mul:
+        if (const auto c = ir::as_int(args[1])) return collect(args[0], scaled(factor, *c));
+        if (const auto c = ir::as_int(args[0])) return collect(args[1], scaled(factor, *c));
+        if (reader_ != nullptr && reader_->distributes()) {
+          const Linear a = Linear::of(args[0], *reader_), b = Linear::of(args[1], *reader_);
+          if (a.terms.size() * b.terms.size() <= kMostProducts) {
+            return void(sum_.add(product(a, b), factor));
+          }
+        }
+        break;
+      default:
+        break;
+    }
+    sum_.add(expr, factor);
   }
-  const auto* x = a.try_as<ir::Op>();
-  if (x == nullptr) return false;
-  const auto& y = b.as<ir::Op>();
-  if (x->code != y.code || x->args.size() != y.args.size()) return false;
-  for (size_t i = 0; i < x->args.size(); ++i) {
-    if (!same_term(x->args[i], y.args[i])) return false;
+
+ private:
+  bool opens(const Expr& expr) const {
+    const bool is_op = expr.is<ir::Op>();
+    if (!is_op && !expr.is<ir::Cast>()) return false;
+    if (reader_ != nullptr) return expr.dtype().is_int() && reader_->opens(expr);
+    return is_op && expr.dtype().is_signed_int() && expr.dtype().lanes == 1;
   }
-  return true;
+  int64_t scaled(int64_t a, int64_t b) { return times(a, b, sum_.overflowed); }
+
+  const SumReader* reader_;
+  Linear& sum_;
+  int steps_ = 256;
+};
+
+void append_factors(const Expr& expr, std::vector<Expr>& factors) {
+  const auto* op = expr.try_as<ir::Op>();
+  if (op == nullptr || op->code != OpCode::mul) return factors.push_back(expr);
+  append_factors(op->args[0], factors);
+  append_factors(op->args[1], factors);
+}
+/// a * b with its factors in one order.
+Expr monomial(const Expr& a, const Expr& b) {
+  std::vector<Expr> factors;
+  append_factors(a, factors);
+  append_factors(b, factors);
+  std::sort(factors.begin(), factors.end(), ir::ById());
+  Expr result = factors[0];
+  for (size_t i = 1; i < factors.size(); ++i) {
+    result = ir::op(OpCode::mul, result.dtype(), {result, factors[i]});
+  }
+  return result;
 }
 
 }  // namespace
 
-Linear Linear::of(const ir::Expr& expr) {
+Linear Linear::of(const Expr& expr) {
   Linear sum;
-  if (const auto value = ir::as_int(expr)) {
-    sum.constant = *value;
-    return sum;
-  }
-  if (const auto* op = expr.try_as<ir::Op>(); op != nullptr && op->dtype.is_int()) {
-    if (op->code == ir::OpCode::add || op->code == ir::OpCode::sub) {
-      sum.add(of(op->args[0]));
-      return sum.add(of(op->args[1]), op->code == ir::OpCode::add ? 1 : -1);
+  Collector(nullptr, sum).collect(expr, 1);
+  return sum;
+}
+Linear Linear::of(const Expr& expr, const SumReader& reader) {
+  Linear sum;
+  Collector(&reader, sum).collect(expr, 1);
+  return sum;
+}
+
+Linear product(const Linear& a, const Linear& b) {
+  Linear result;
+  result.overflowed = a.overflowed || b.overflowed;
+  result.add(b, a.constant);
+  for (const Linear::Term& x : a.terms) {
+    result.add(x.expr, times(x.coefficient, b.constant, result.overflowed));
+    for (const Linear::Term& y : b.terms) {
+      result.add(monomial(x.expr, y.expr), times(x.coefficient, y.coefficient, result.overflowed));
     }
-    if (op->code == ir::OpCode::mul) {
-      const Linear a = of(op->args[0]), b = of(op->args[1]);
-      if (b.is_constant()) return sum.add(a, b.constant);
-      if (a.is_constant()) return sum.add(b, a.constant);
-    }
-    if (op->code == ir::OpCode::neg) return sum.add(of(op->args[0]), -1);
   }
-  return sum.add(expr, 1);
+  return result;
 }
 
 std::optional<int64_t> Linear::coefficient_of(const ir::Var& var) const {
@@ -64,17 +149,23 @@ Linear Linear::without(const ir::Var& var) const {
   return rest;
 }
 
-Linear& Linear::add(const Linear& other, int64_t factor) {
-  constant += factor * other.constant;
-  for (const Term& term : other.terms) add(term.expr, factor * term.coefficient);
+Linear& Linear::add(int64_t value) {
+  constant = plus(constant, value, overflowed);
   return *this;
 }
 
-Linear& Linear::add(const ir::Expr& term, int64_t coefficient) {
+Linear& Linear::add(const Linear& other, int64_t factor) {
+  overflowed |= other.overflowed;
+  add(times(factor, other.constant, overflowed));
+  for (const Term& term : other.terms) add(term.expr, times(factor, term.coefficient, overflowed));
+  return *this;
+}
+
+Linear& Linear::add(const Expr& term, int64_t coefficient) {
   if (coefficient == 0) return *this;
   for (size_t i = 0; i < terms.size(); ++i) {
-    if (!same_term(terms[i].expr, term)) continue;
-    terms[i].coefficient += coefficient;
+    if (!same_expr(terms[i].expr, term)) continue;
+    terms[i].coefficient = plus(terms[i].coefficient, coefficient, overflowed);
     if (terms[i].coefficient == 0) terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
     return *this;
   }
@@ -82,25 +173,105 @@ Linear& Linear::add(const ir::Expr& term, int64_t coefficient) {
   return *this;
 }
 
-ir::Expr Linear::to_expr(DType dtype) const {
-  ir::Expr sum = ir::int_const(dtype, 0);
-  for (const Term& term : terms) {
-    const int64_t c = term.coefficient;
-    if (c < 0) {
-      sum = ir::sub(sum, ir::mul(term.expr, ir::int_const(dtype, -c)));
-    } else {
-      sum = ir::add(sum, ir::mul(term.expr, ir::int_const(dtype, c)));
-    }
-  }
-  return ir::add(sum, ir::int_const(dtype, constant));
+Linear& Linear::scale(int64_t factor) {
+  if (factor == 1) return *this;
+  constant = times(constant, factor, overflowed);
+  for (Term& term : terms) term.coefficient = times(term.coefficient, factor, overflowed);
+  std::erase_if(terms, [](const Term& term) { return term.coefficient == 0; });
+  return *this;
 }
 
-bool uses(const ir::Expr& expr, const ir::Var& var) {
-  return ir::contains(expr, [&](const ir::Expr& e) { return e.same_as(var); });
+Expr Linear::to_expr(DType dtype, SourceLoc where) const {
+  const auto number = [&](uint64_t value) {
+    return ir::int_const(dtype, static_cast<int64_t>(value), where);
+  };
+  Expr sum;
+  const auto append = [&](const Expr& expr, bool negative, Expr& to) {
+    if (!to) {
+      to = negative ? ir::op(OpCode::neg, dtype, {expr}, where) : expr;
+    } else {
+      to = ir::op(negative ? OpCode::sub : OpCode::add, dtype, {to, expr}, where);
+    }
+  };
+  // What is subtracted needs something to be subtracted from: a positive term, else the constant.
+  std::vector<Term> open = terms;
+  const auto first =
+      std::find_if(open.begin(), open.end(), [](const Term& term) { return term.coefficient > 0; });
+  const bool constant_first = first == open.end() && constant != 0;
+  if (constant_first) sum = number(static_cast<uint64_t>(constant));
+  if (first != open.end()) std::rotate(open.begin(), first, first + 1);
+
+  for (size_t i = 0; i < open.size(); ++i) {
+    if (open[i].coefficient == 0) continue;  // written already
+    const bool negative = open[i].coefficient < 0;
+    const uint64_t factor = magnitude(open[i].coefficient);
+    Expr group = open[i].expr;
+    for (size_t j = i + 1; factor != 1 && j < open.size(); ++j) {
+      if (magnitude(open[j].coefficient) != factor) continue;
+      append(open[j].expr, (open[j].coefficient < 0) != negative, group);
+      open[j].coefficient = 0;
+    }
+    if (factor != 1) group = ir::op(OpCode::mul, dtype, {group, number(factor)}, where);
+    append(group, negative, sum);
+  }
+  if (!sum) return number(static_cast<uint64_t>(constant));
+  if (constant_first || constant == 0) return sum;
+  append(number(magnitude(constant)), constant < 0, sum);
+  return sum;
+}
+
+namespace {
+
+bool same_list(const std::vector<Expr>& a, const std::vector<Expr>& b, int& steps);
+
+bool same(const Expr& a, const Expr& b, int& steps) {
+  if (a.same_as(b)) return true;
+  if (!a || !b || a.kind() != b.kind() || a.dtype() != b.dtype() || --steps < 0) return false;
+  switch (a.kind()) {
+    case ir::Kind::Const:
+      return ir::structurally_equal(a, b);
+    case ir::Kind::Op: {
+      const auto &x = a.as<ir::Op>(), &y = b.as<ir::Op>();
+      if (x.code != y.code || x.exactness != y.exactness || x.rounding != y.rounding) return false;
+      if (same_list(x.args, y.args, steps)) return true;
+      return ir::is_commutative(x.code) && x.args[0].dtype().is_int() &&
+             same(x.args[0], y.args[1], steps) && same(x.args[1], y.args[0], steps);
+    }
+    case ir::Kind::Cast: {
+      const auto &x = a.as<ir::Cast>(), &y = b.as<ir::Cast>();
+      return x.rounding == y.rounding && x.saturate == y.saturate &&
+             same(x.value, y.value, steps) && (x.rbits ? same(x.rbits, y.rbits, steps) : !y.rbits);
+    }
+    case ir::Kind::Load: {
+      const auto &x = a.as<ir::Load>(), &y = b.as<ir::Load>();
+      return x.buffer.same_as(y.buffer) && x.unchecked == y.unchecked &&
+             same_list(x.indices, y.indices, steps);
+    }
+    default:
+      return false;
+  }
+}
+bool same_list(const std::vector<Expr>& a, const std::vector<Expr>& b, int& steps) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!same(a[i], b[i], steps)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool same_expr(const Expr& a, const Expr& b) {
+  int steps = 256;
+  return same(a, b, steps);
+}
+
+bool uses(const Expr& expr, const ir::Var& var) {
+  return ir::contains(expr, [&](const Expr& e) { return e.same_as(var); });
 }
 bool uses(const ir::Stmt& stmt, const ir::Var& var) {
   bool found = false;
-  ir::for_each_expr(stmt, [&](const ir::Expr& e) { found = found || e.same_as(var); });
+  ir::for_each_expr(stmt, [&](const Expr& e) { found = found || e.same_as(var); });
   return found;
 }
 
