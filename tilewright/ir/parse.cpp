@@ -308,7 +308,10 @@ bool Parser::declaration(MemSpace implied, BufferNode& node) {
   field(node.dtype, {});
   bool buffer = next_is("[");
   if (buffer) field(node.shape, i64);
-  if (const auto space = enum_named<MemSpace>(token().text); space && token().kind == Token::name) {
+  const bool next_declaration =  // `workspace W: f32[4]`, not the memory space
+      next_is("workspace") && at_ + 2 < tokens_.size() && tokens_[at_ + 2].text == ":";
+  if (const auto space = enum_named<MemSpace>(token().text);
+      space && token().kind == Token::name && !next_declaration) {
     node.space = *space;
     take();
     buffer = true;

@@ -492,41 +492,45 @@ void Printer::program(const Program& p) {
   }
   out_ += " {";
   ++indent_;
-  const auto located = [&](SourceLoc where) {
-    if (options_.locations && where.known()) location(where);
+  const auto begin = [&](SourceLoc where) {
+    here_ = where;
+    line();
+  };
+  const auto end = [&] {
+    if (options_.locations && here_.known()) location(here_);
+    here_ = {};
   };
   for (const Symbol& s : p.symbols) {
-    line();
+    begin(s.var.loc());
     out_ += "symbol ";
     always_typed_ = true;
     value(s.var, {});
     always_typed_ = false;
     with({"var"}, s);
-    located(s.var.loc());
+    end();
   }
   for (const Param& param : p.params) {
-    line();
+    begin(param.var ? param.var.loc() : param.buffer.loc());
     out_ += std::string(enum_name(param.kind)) + " ";
     if (param.var) {
       const bool known = names_.count(param.var.get()) != 0;  // a symbol that is passed
       out_ += known ? names_[param.var.get()] : bind(param.var.get(), param.var.name());
       out_ += ": " + to_text(param.var.dtype());
       with({"kind", "var"}, param);
-      located(param.var.loc());
     } else if (param.buffer) {
       declaration(param.buffer, MemSpace::global);
       std::vector<std::string_view> shown = kDeclared;
       shown.push_back("kind");
       with(shown, *param.buffer.get(), param);
-      located(param.buffer.loc());
     }
+    end();
   }
   for (const Workspace& w : p.workspaces) {
-    line();
+    begin(w.buffer.loc());
     out_ += "workspace ";
     declaration(w.buffer, MemSpace::workspace);
     with(kDeclared, *w.buffer.get(), w);
-    located(w.buffer.loc());
+    end();
   }
   for (const Option& o : p.options) {
     line();
