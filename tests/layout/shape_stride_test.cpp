@@ -7,6 +7,7 @@
 
 #include "tests/layout/samples.h"
 #include "tilewright/base/error.h"
+#include "tilewright/layout/parse.h"
 
 namespace tw::layout {
 namespace {

@@ -1,11 +1,8 @@
 #include "tilewright/layout/shape_stride.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
-#include "tilewright/base/codes.h"
-#include "tilewright/base/error.h"
 #include "tilewright/layout/algebra.h"
 #include "tilewright/layout/normal.h"
 
@@ -226,88 +223,10 @@ std::string side(const ShapeStride& a, int64_t ShapeStride::* number) {
   return "(" + join(parts, ",") + ")";
 }
 
-class Parser {
- public:
-  explicit Parser(std::string_view text) : text_(text) {}
-
-  ShapeStride read() {
-    ShapeStride shape = read_tuple();
-    if (accept(':')) {
-      const ShapeStride strides = read_tuple();
-      set_strides(shape, strides);
-    } else {
-      int64_t next = 1;
-      set_compact(shape, next);
-    }
-    skip_spaces();
-    if (at_ != text_.size()) fail("the end");
-    return shape;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& wanted) {
-    throw Error(codes::lay_10, {}, "layout '{}': expected {} at '{}'", text_, wanted,
-                text_.substr(at_));
-  }
-  void skip_spaces() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-  bool accept(char c) {
-    skip_spaces();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    skip_spaces();
-    return true;
-  }
-  ShapeStride read_tuple() {
-    if (!accept('(')) {
-      int64_t number = 0;
-      const auto [end, error] =
-          std::from_chars(text_.data() + at_, text_.data() + text_.size(), number);
-      if (error != std::errc() || number < 0) fail("a number");
-      at_ = end - text_.data();
-      return ShapeStride::leaf(number, 0);
-    }
-    Leaves modes;
-    do {
-      modes.push_back(read_tuple());
-    } while (accept(','));
-    if (!accept(')')) fail("',' or ')'");
-    return ShapeStride::tuple(std::move(modes));
-  }
-  /// `strides` was read as extents.
-  void set_strides(ShapeStride& shape, const ShapeStride& strides) {
-    if (shape.is_tuple != strides.is_tuple || shape.modes.size() != strides.modes.size()) {
-      throw Error(codes::lay_10, {}, "layout '{}': shape and strides are nested differently",
-                  text_);
-    }
-    if (!shape.is_tuple) {
-      check_extent(shape);
-      shape.stride = strides.extent;
-    }
-    for (size_t i = 0; i < shape.modes.size(); ++i) set_strides(shape.modes[i], strides.modes[i]);
-  }
-  void set_compact(ShapeStride& shape, int64_t& next) {
-    for (ShapeStride& mode : shape.modes) set_compact(mode, next);
-    if (shape.is_tuple) return;
-    check_extent(shape);
-    shape.stride = next;
-    next *= shape.extent;
-  }
-  void check_extent(const ShapeStride& leaf) {
-    if (leaf.extent < 1) throw Error(codes::lay_10, {}, "layout '{}': extent 0", text_);
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
-
 }  // namespace
 
 std::string to_text(const ShapeStride& a) {
   return side(a, &ShapeStride::extent) + ":" + side(a, &ShapeStride::stride);
 }
-
-ShapeStride parse_shape_stride(std::string_view text) { return Parser(text).read(); }
 
 }  // namespace tw::layout

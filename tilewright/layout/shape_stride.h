@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tilewright/layout/layout.h"
@@ -58,9 +57,6 @@ Layout to_layout(const ShapeStride& a);
 /// digits of a dimension overlap.
 std::optional<ShapeStride> to_shape_stride(const Layout& layout);
 
-std::string to_text(const ShapeStride& a);
-/// Reads it; strides may be left out, then they are compact with the first mode fastest. Bad text
-/// is an Error.
-ShapeStride parse_shape_stride(std::string_view text);
+std::string to_text(const ShapeStride& a);  // parse.h reads it back
 
 }  // namespace tw::layout
