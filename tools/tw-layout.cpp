@@ -48,7 +48,8 @@ void show(const Fragment& fragment, const DrawOptions& options, bool inverted) {
   if (!is_well_formed(fragment)) std::cout << "not well-formed: a slot holds several elements\n";
   if (inverted) {
     const auto back = thread_value_map(fragment);
-    std::cout << "(thread, slot): " << (back ? to_text(*back) : "none") << "\n";
+    std::cout << "slot s of thread t holds: " << (back ? expressions(*back, {"t", "s"}) : "unknown")
+              << "\n";
   }
   std::cout << draw(fragment, options);
 }
@@ -60,7 +61,8 @@ void show_conversion(const Fragment& from, const Fragment& to) {
   std::cout << "from " << to_text(from) << "\nto   " << to_text(to)
             << "\nneeds: " << to_text(conversion.exchange) << "\n";
   if (!conversion.source) return;
-  std::cout << "(thread, slot) comes from (thread, slot): " << to_text(*conversion.source) << "\n"
+  std::cout << "slot s of thread t comes from thread, slot: "
+            << expressions(*conversion.source, {"t", "s"}) << "\n"
             << "source slots per slot: " << conversion.choices << "\n";
 }
 
