@@ -15,7 +15,14 @@ bool updating = false;
 
 void update_golden(bool update) { updating = update; }
 
-std::string source_path(const std::string& relative) { return TW_SOURCE_DIR "/" + relative; }
+std::string source_path(const std::string& relative) {
+  // In an archive of `./dev pack` the files lie beside bin/.
+  static const std::filesystem::path root =
+      std::filesystem::exists(TW_SOURCE_DIR)
+          ? std::filesystem::path(TW_SOURCE_DIR)
+          : std::filesystem::canonical("/proc/self/exe").parent_path().parent_path();
+  return root / relative;
+}
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

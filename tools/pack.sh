@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Packs what is built into pack/tilewright-VERSION-x86_64.tar.gz: stripped libraries and tests, the
+# Python package, benchmarks, and the libraries of Debian that these need. It runs on another x86-64
+# Linux with Python 3.12 and a glibc not older than this one's, without compiler or LLVM: the CPU
+# backend is left out. `./dev pack` builds first and calls this.
+# usage: tools/pack.sh BUILD_FOLDER PYTHON_PACKAGE_FOLDER
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+readonly build=$1 python_package=$2
+readonly limit=$((60 * 1024 * 1024))
+version=$(sed -n 's/^project(tilewright VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+name=tilewright-$version-x86_64
+out=pack/$name
+rm -rf "$out"
+mkdir -p "$out"/{bin,lib,tests}
+
+# 1. Our own binaries; tests of the CPU backend stay behind with it.
+find "$build" -name 'tw_test_*' -type f -executable -not -name 'tw_test_backend_cpu*' -exec cp {} "$out/bin" \;
+find "$build" -name 'lib*.so' -path "*/tilewright/*" -not -name 'libtw_cpu*' -exec cp {} "$out/lib" \;
+strip "$out"/bin/* "$out"/lib/*
+
+# 2. The distribution's libraries that they load, except those of glibc.
+ldd "$out"/bin/* "$out"/lib/* | awk '/=> \// {print $1, $3}' | sort -u |
+  while read -r soname path; do
+    case $soname in
+      libc.so* | libm.so* | libdl.so* | librt.so* | libpthread.so* | ld-linux* | libtilewright.so) ;;
+      *) cp -L "$path" "$out/lib/$soname" ;;
+    esac
+  done
+
+# 3. What tests read, and what is run from sources.
+cp -r docs "$out"
+for folder in tests/golden benchmarks examples; do
+  [[ ! -d $folder ]] || cp -r $folder "$out/${folder}"
+done
+if [[ -d $python_package ]]; then
+  cp -rL "$python_package" "$out/python"
+  [[ ! -d python/tests ]] || cp -r python/tests "$out/python_tests"
+fi
+cp tools/pack_run.sh "$out/run"
+
+tar -C pack -czf "pack/$name.tar.gz" "$name"
+size=$(stat -c %s "pack/$name.tar.gz")
+echo "pack/$name.tar.gz: $((size / 1024)) KiB"
+[[ $size -le $limit ]] || { echo "pack: more than 60 MiB" >&2; exit 1; }
