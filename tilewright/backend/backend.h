@@ -1,0 +1,76 @@
+// What a backend is: all that jit sees of one. A backend is a shared library beside the core that
+// is loaded at first use and exports one C function (`kBackendSymbol`).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tilewright/ir/nodes.h"
+#include "tilewright/runtime/metadata.h"
+#include "tilewright/runtime/module.h"
+
+namespace tw::backend {
+
+/// A text made on the way: the IR after a pass, the generated source, assembly.
+struct Text {
+  std::string name;  // "03_guard_bounds", "llvm", "asm"
+  std::string text;
+};
+
+/// What compiling took and produced beside the code.
+struct CompileReport {
+  struct Step {
+    std::string name;
+    double ms;
+  };
+  std::vector<Step> steps;
+  std::vector<Text> texts;  // filled when `keep_texts`
+  bool keep_texts = false;
+};
+
+/// A compiled program as data: what caches store.
+struct Artifact {
+  runtime::KernelMetadata metadata;
+  std::string code;  // an ELF object, a cubin
+};
+
+/// One backend. All functions can be called from several threads at once.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// "cpu", "cuda".
+  virtual const char* name() const = 0;
+  /// Everything about the backend and its tools that generated code depends on; part of cache keys.
+  virtual std::string version() const = 0;
+  /// The target's full name, with what is found out from the machine where the name leaves it open:
+  /// "cpu" becomes "cpu:avx512+bf16+vnni". A target that isn't of this backend is an Error.
+  virtual std::string resolve_target(const std::string& target,
+                                     const ir::Program& program) const = 0;
+
+  /// Compiles tile IR for a resolved target. Whatever can't be compiled is an Error.
+  virtual Artifact compile(const ir::Program& program, const std::string& target,
+                           CompileReport* report) const = 0;
+  /// Loads compiled code on this machine.
+  virtual std::unique_ptr<runtime::Module> load(const Artifact& artifact) const = 0;
+  /// Writes the code as a file that can be loaded without this backend.
+  virtual void export_object(const Artifact& artifact, const std::string& path) const = 0;
+};
+
+/// What the exported function returns. The build id comes first and never moves.
+struct BackendExport {
+  const char* build_id;
+  const Backend* backend;
+};
+using BackendEntry = const BackendExport*();
+inline constexpr const char* kBackendSymbol = "tw_backend";
+
+/// Loads the backend of that name: the library libtw_<name>.so beside the core, opened once. One
+/// that is missing or was built from other sources is an Error.
+const Backend& load_backend(const std::string& name);
+
+/// Identifies the sources that the core was built from.
+const char* build_id();
+
+}  // namespace tw::backend

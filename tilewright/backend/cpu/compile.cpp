@@ -1,0 +1,108 @@
+#include "tilewright/backend/cpu/compile.h"
+
+#include <chrono>
+#include <functional>
+
+#include "tilewright/backend/cpu/emit/builder.h"
+#include "tilewright/backend/cpu/emit/emit.h"
+#include "tilewright/backend/cpu/toolchain.h"
+#include "tilewright/backend/metadata_of.h"
+#include "tilewright/base/error.h"
+#include "tilewright/pass/guard_bounds.h"
+#include "tilewright/pass/lower_parallel.h"
+#include "tilewright/pass/lower_tile_ops.h"
+#include "tilewright/pass/plan_prefetch.h"
+#include "tilewright/pass/unroll_loops.h"
+
+namespace tw::cpu {
+namespace {
+
+std::string option(const ir::Program& program, const std::string& name,
+                   const std::string& fallback) {
+  for (const ir::Option& o : program.options) {
+    if (o.name == name) return o.value;
+  }
+  return fallback;
+}
+
+bool is_on(const ir::Program& program, const std::string& name) {
+  const std::string value = option(program, name, "off");
+  return value == "on" || value == "true" || value == "1";
+}
+
+/// Runs f and notes how long it took.
+template <class F>
+auto timed(backend::CompileReport& report, const std::string& step, F f) {
+  const auto start = std::chrono::steady_clock::now();
+  auto result = f();
+  const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
+  report.steps.push_back({step, ms.count()});
+  return result;
+}
+
+}  // namespace
+
+Target target_of(const ir::Program& program) {
+  return target_named(option(program, "cpu_level", "host"));
+}
+
+ir::Program lower(const ir::Program& program, const Target& target,
+                  backend::CompileReport& report) {
+  pass::VectorShape shape;
+  shape.bytes = target.vector_bytes();
+  shape.registers = target.avx512 ? 32 : 16;
+  using Pass = std::function<ir::Program(const ir::Program&)>;
+  const std::pair<const char*, Pass> passes[] = {
+      {"plan_prefetch", pass::plan_prefetch},
+      {"lower_tile_ops", [&](const auto& p) { return pass::lower_tile_ops(p, shape); }},
+      {"guard_bounds", pass::guard_bounds},
+      {"unroll_loops", pass::unroll_loops},
+      {"lower_parallel", [&](const auto& p) { return pass::lower_parallel(p, shape); }},
+  };
+  ir::Program current = program;
+  for (const auto& [name, run] : passes) {
+    current = timed(report, name, [&, &run = run] { return run(current); });
+  }
+  return current;
+}
+
+backend::Artifact compile_loops(const ir::Program& loops, const Target& target,
+                                const std::string& target_name, backend::CompileReport& report) {
+  backend::Artifact artifact;
+  artifact.metadata = backend::metadata_of(loops, target_name, DeviceKind::cpu);
+  Builder builder(loops.name);
+  prepare_module(builder, target);
+  const EmitOptions options{.contract = !is_on(loops, "no_contract")};
+  timed(report, "emit", [&] {
+    for (size_t i = 0; i < loops.launches.size(); ++i) {
+      const auto& launch = loops.launches[i].as<ir::Launch>();
+      runtime::Variant variant;
+      variant.entry = format("{}_{}", launch.name, i);
+      variant.grid = backend::grid_of(launch, loops);
+      variant.scratch_bytes =
+          emit_launch(builder, target, options, loops, launch, variant.entry, artifact.metadata);
+      artifact.metadata.launches[i].variants.push_back(std::move(variant));
+    }
+    return 0;
+  });
+  ToolchainReport tools{.keep_texts = report.keep_texts};
+  if (report.keep_texts) report.texts.push_back({"llvm", builder.module_text()});
+  artifact.code = compile_object(builder, target, tools);
+  report.steps.push_back({"llvm passes", tools.optimize_ms});
+  report.steps.push_back({"code generation", tools.codegen_ms});
+  if (report.keep_texts) {
+    report.texts.push_back({"llvm-optimized", tools.optimized_ir});
+    report.texts.push_back({"asm", tools.assembly});
+  }
+  return artifact;
+}
+
+backend::Artifact compile_program(const ir::Program& program, const std::string& target_name,
+                                  backend::CompileReport* report) {
+  backend::CompileReport own;
+  if (report == nullptr) report = &own;
+  const Target target = target_of(program);
+  return compile_loops(lower(program, target, *report), target, target_name, *report);
+}
+
+}  // namespace tw::cpu

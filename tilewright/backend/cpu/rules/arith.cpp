@@ -1,0 +1,144 @@
+#include "tilewright/backend/cpu/rules/arith.h"
+
+#include <vector>
+
+#include "tilewright/backend/cpu/atoms/math.h"
+#include "tilewright/backend/cpu/rules/convert.h"
+#include "tilewright/backend/cpu/rules/formulas.h"
+#include "tilewright/backend/cpu/rules/integer.h"
+#include "tilewright/backend/cpu/rules/rounding.h"
+#include "tilewright/base/codes.h"
+#include "tilewright/base/error.h"
+
+namespace tw::cpu {
+namespace {
+
+using ir::Exactness;
+using ir::OpClass;
+using ir::OpCode;
+
+Val compare(OpCode code, DType operand, Val a, Val b) {
+  const int which = static_cast<int>(code) - static_cast<int>(OpCode::eq);
+  if (operand.is_float()) {
+    constexpr FPred kPreds[] = {FPred::oeq, FPred::une, FPred::olt,
+                                FPred::ole, FPred::ogt, FPred::oge};
+    return fcmp(kPreds[which], a, b);
+  }
+  constexpr Pred kSigned[] = {Pred::eq, Pred::ne, Pred::slt, Pred::sle, Pred::sgt, Pred::sge};
+  constexpr Pred kUnsigned[] = {Pred::eq, Pred::ne, Pred::ult, Pred::ule, Pred::ugt, Pred::uge};
+  return icmp((operand.is_signed_int() ? kSigned : kUnsigned)[which], a, b);
+}
+
+Val f_const(Val like, double value) {
+  return like.builder().constant(like.elem(), value, like.lanes());
+}
+Val sign_bits(Val a) {  // the value's bits, of which only the sign is left
+  const Elem bits{a.bits()};
+  return bitcast(a, bits) & (int64_t{1} << (a.bits() - 1));
+}
+
+/// min and max by the rules of sim/element.h: an operand that is NaN yields to the other, or wins
+/// with `nan_wins`; the first of equal ones.
+Val min_or_max(FPred pred, Val a, Val b, bool nan_wins) {
+  const Val better = select(fcmp(pred, b, a), b, a);  // one instruction; a when either is NaN
+  return nan_wins ? select(fcmp(FPred::uno, b, b), b, better)
+                  : select(fcmp(FPred::uno, a, a), b, better);
+}
+
+/// Tests of floats, by their bits.
+Val test(OpCode code, Val a) {
+  const Val magnitude = a.builder().intrinsic("llvm.fabs", a);
+  const Val infinity = f_const(a, __builtin_inf());
+  switch (code) {
+    case OpCode::isnan:
+      return fcmp(FPred::uno, a, a);
+    case OpCode::isinf:
+      return fcmp(FPred::oeq, magnitude, infinity);
+    case OpCode::isfinite:
+      return fcmp(FPred::olt, magnitude, infinity);
+    default:
+      return ne(sign_bits(a), 0);
+  }
+}
+
+/// Operations on f32 and f64.
+Val float_op(const Target& target, const ir::Op& op, std::span<const Val> args) {
+  const Val a = args[0];
+  const Val b = args.size() > 1 ? args[1] : Val();
+  Builder& builder = a.builder();
+  if (op.exactness == Exactness::ieee && op.rounding != Rounding::rn) {
+    return directed_op(op.code, op.rounding, args);
+  }
+  switch (op.code) {
+    case OpCode::add:
+      return fadd(a, b);
+    case OpCode::sub:
+      return fsub(a, b);
+    case OpCode::mul:
+      return fmul(a, b);
+    case OpCode::fdiv:
+      return fdiv(a, b);
+    case OpCode::neg:
+      return fneg(a);
+    case OpCode::abs:
+      return builder.intrinsic("llvm.fabs", a);
+    case OpCode::min:
+      return min_or_max(FPred::olt, a, b, false);
+    case OpCode::max:
+      return min_or_max(FPred::ogt, a, b, false);
+    case OpCode::min_nan:
+      return min_or_max(FPred::olt, a, b, true);
+    case OpCode::max_nan:
+      return min_or_max(FPred::ogt, a, b, true);
+    case OpCode::fma:
+      return fma(a, b, args[2]);
+    case OpCode::floor:
+      return builder.intrinsic("llvm.floor", a);
+    case OpCode::ceil:
+      return builder.intrinsic("llvm.ceil", a);
+    case OpCode::trunc:
+      return builder.intrinsic("llvm.trunc", a);
+    case OpCode::rint:
+      return builder.intrinsic("llvm.rint", a);
+    case OpCode::round:
+      return builder.intrinsic("llvm.round", a);
+    case OpCode::sqrt:
+      return builder.intrinsic("llvm.sqrt", a);
+    case OpCode::rsqrt:
+      return fdiv(f_const(a, 1.0), builder.intrinsic("llvm.sqrt", a));
+    case OpCode::rcp:
+      return fdiv(f_const(a, 1.0), a);
+    case OpCode::copysign:
+      return builder.intrinsic("llvm.copysign", {&a, 1}, args);
+    default:
+      break;
+  }
+  if (const auto v = call_formula(op.code, a)) return *v;
+  if (const auto v = call_math(target, op.code, op.exactness, args)) return *v;
+  throw Error(codes::tgt_03, op.loc, "{}: no lowering on cpu", ir::op_row(op.code).name);
+}
+
+}  // namespace
+
+Val apply(const Target& target, const ir::Op& op, DType operand, std::span<const Val> args) {
+  const OpClass op_class = ir::op_row(op.code).op_class;
+  if (op_class == OpClass::choice) return select(args[0], args[1], args[2]);
+  if (op_class == OpClass::reinterpret) return reinterpret(args[0], operand, op.dtype);
+
+  // 16-bit floats compute in f32; so does what an author compares without a promotion.
+  const DType scalar(operand.scalar);
+  if (scalar.is_float() && register_elem(scalar).kind != Elem::floating) {
+    std::vector<Val> wide;
+    for (const Val& arg : args) wide.push_back(convert(target, arg, {scalar, f32}));
+    ir::Op in_f32 = op;
+    const bool gives_bool = op_class == OpClass::compare || op_class == OpClass::test;
+    if (!gives_bool) in_f32.dtype = f32;
+    const Val result = apply(target, in_f32, f32, wide);
+    return gives_bool ? result : convert(target, result, {f32, scalar});
+  }
+  if (op_class == OpClass::compare) return compare(op.code, scalar, args[0], args[1]);
+  if (op_class == OpClass::test) return test(op.code, args[0]);
+  return scalar.is_float() ? float_op(target, op, args) : integer_op(op, scalar, args);
+}
+
+}  // namespace tw::cpu

@@ -1,0 +1,14 @@
+// The formulas of base/formulas.h on lanes: the same bits as on numbers, on every target.
+#pragma once
+
+#include <optional>
+
+#include "tilewright/backend/cpu/emit/builder.h"
+#include "tilewright/ir/ops.h"
+
+namespace tw::cpu {
+
+/// Applies exp, log, erf or tanh to lanes of f32; without a value for anything else.
+std::optional<Val> call_formula(ir::OpCode code, Val x);
+
+}  // namespace tw::cpu

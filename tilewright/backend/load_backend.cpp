@@ -1,0 +1,54 @@
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include <dlfcn.h>
+
+#include "tilewright/backend/backend.h"
+#include "tilewright/backend/build_id.h"
+#include "tilewright/base/codes.h"
+#include "tilewright/base/error.h"
+
+namespace tw::backend {
+namespace {
+
+/// The folder of the library or program that this code is in.
+std::filesystem::path own_folder() {
+  Dl_info info{};
+  TW_CHECK(dladdr(reinterpret_cast<void*>(&build_id), &info) != 0, "no library contains this code");
+  return std::filesystem::absolute(info.dli_fname).parent_path();
+}
+
+const Backend& open_backend(const std::string& name) {
+  const std::string path = own_folder() / format("libtw_{}.so", name);
+  if (!std::filesystem::exists(path)) {
+    throw Error(codes::tgt_04, {}, "backend '{}' isn't installed: there is no {}", name, path);
+  }
+  // Never closed: kernels that it loaded may run until the process ends.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(codes::tgt_04, {}, "backend '{}' can't be opened: {}", name, dlerror());
+  }
+  auto* entry = reinterpret_cast<BackendEntry*>(dlsym(library, kBackendSymbol));
+  TW_REQUIRE(entry != nullptr, "{} is no backend of tilewright", path);
+  const BackendExport& exported = *entry();
+  TW_REQUIRE(std::string(exported.build_id) == build_id(),
+             "{} belongs to another build of tilewright ({}, this is {})", path, exported.build_id,
+             build_id());
+  return *exported.backend;
+}
+
+}  // namespace
+
+const char* build_id() { return TW_BUILD_ID; }
+
+const Backend& load_backend(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, const Backend*> loaded;
+  const std::lock_guard lock(mutex);
+  const Backend*& backend = loaded[name];
+  if (backend == nullptr) backend = &open_backend(name);
+  return *backend;
+}
+
+}  // namespace tw::backend

@@ -1,0 +1,133 @@
+#include "tilewright/backend/metadata_of.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tilewright/base/error.h"
+#include "tilewright/ir/build.h"
+
+namespace tw::backend {
+namespace {
+
+using runtime::HostExpr;
+using runtime::HostOp;
+
+HostOp host_op(const ir::Op& op) {
+  switch (op.code) {
+    case ir::OpCode::add:
+      return HostOp::add;
+    case ir::OpCode::sub:
+      return HostOp::sub;
+    case ir::OpCode::mul:
+      return HostOp::mul;
+    case ir::OpCode::floordiv:
+      return HostOp::floordiv;
+    case ir::OpCode::floormod:
+      return HostOp::floormod;
+    case ir::OpCode::min:
+      return HostOp::min;
+    case ir::OpCode::max:
+      return HostOp::max;
+    case ir::OpCode::eq:
+      return HostOp::eq;
+    case ir::OpCode::ne:
+      return HostOp::ne;
+    case ir::OpCode::lt:
+      return HostOp::lt;
+    case ir::OpCode::le:
+      return HostOp::le;
+    case ir::OpCode::land:
+    case ir::OpCode::bit_and:
+      return HostOp::logical_and;
+    case ir::OpCode::lor:
+    case ir::OpCode::bit_or:
+      return HostOp::logical_or;
+    default:
+      throw InternalError(format("{} in an expression of the host", ir::op_row(op.code).name));
+  }
+}
+
+HostExpr host_var(const ir::Expr& var, const ir::Program& program) {
+  // A size that is passed by value is a scalar parameter and a symbol; the symbol's facts are
+  // checked.
+  for (size_t i = 0; i < program.symbols.size(); ++i) {
+    if (program.symbols[i].var.same_as(var)) return HostExpr::symbol(static_cast<int>(i));
+  }
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    if (program.params[i].var.same_as(var)) return HostExpr::scalar(static_cast<int>(i));
+  }
+  throw InternalError(
+      format("variable {} in an expression of the host", var.as<ir::VarNode>().name));
+}
+
+int64_t natural_align(DType dtype) { return std::max(1, dtype.bits() / 8); }
+
+runtime::Param tensor_param(const ir::Buffer& buffer, runtime::ParamKind kind,
+                            const ir::Program& program) {
+  runtime::Param param;
+  param.name = buffer.name();
+  param.kind = kind;
+  param.dtype = buffer.dtype();
+  for (const ir::Expr& extent : buffer.shape()) param.shape.push_back(host_expr(extent, program));
+  for (const ir::Expr& stride : buffer->strides)
+    param.strides.push_back(host_expr(stride, program));
+  const auto align = static_cast<uint64_t>(std::max(buffer->align, natural_align(buffer.dtype())));
+  param.align = static_cast<int64_t>(std::bit_floor(align));
+  param.no_restrict = buffer->may_alias;
+  return param;
+}
+
+}  // namespace
+
+HostExpr host_expr(const ir::Expr& expr, const ir::Program& program) {
+  if (const auto c = ir::as_int(expr)) return *c;
+  if (expr.is<ir::VarNode>()) return host_var(expr, program);
+  if (const auto* cast = expr.try_as<ir::Cast>(); cast != nullptr && cast->dtype.is_int()) {
+    return host_expr(cast->value, program);
+  }
+  const auto& op = expr.as<ir::Op>();
+  TW_CHECK(op.args.size() == 2, "{} in an expression of the host", ir::op_row(op.code).name);
+  return HostExpr::binary(host_op(op), host_expr(op.args[0], program),
+                          host_expr(op.args[1], program));
+}
+
+std::vector<HostExpr> grid_of(const ir::Launch& launch, const ir::Program& program) {
+  std::vector<HostExpr> grid;
+  for (const ir::Expr& extent : launch.grid) grid.push_back(host_expr(extent, program));
+  return grid;
+}
+
+runtime::KernelMetadata metadata_of(const ir::Program& program, const std::string& target,
+                                    DeviceKind device) {
+  runtime::KernelMetadata metadata;
+  metadata.name = program.name;
+  metadata.target = target;
+  metadata.device = device;
+  for (const ir::Symbol& s : program.symbols) {
+    metadata.symbols.push_back({s.var.name(), s.multiple_of, s.min, s.max});
+  }
+  for (const ir::Param& p : program.params) {
+    const auto kind = static_cast<runtime::ParamKind>(p.kind);
+    if (!p.buffer) {
+      metadata.params.push_back({.name = p.var.name(), .kind = kind, .dtype = p.var.dtype()});
+      continue;
+    }
+    if (kind == runtime::ParamKind::pointer) {
+      metadata.params.push_back({.name = p.buffer.name(), .kind = kind, .dtype = p.buffer.dtype()});
+    } else {
+      metadata.params.push_back(tensor_param(p.buffer, kind, program));
+    }
+    metadata.params.back().nullable = p.nullable;
+  }
+  for (const ir::Workspace& w : program.workspaces) {
+    metadata.params.push_back(tensor_param(w.buffer, runtime::ParamKind::workspace, program));
+    metadata.params.back().zeroed = w.zero;
+  }
+  runtime::pack_all(metadata);
+  for (const ir::Stmt& s : program.launches) {
+    metadata.launches.push_back({.name = s.as<ir::Launch>().name});
+  }
+  return metadata;
+}
+
+}  // namespace tw::backend

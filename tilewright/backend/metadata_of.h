@@ -1,0 +1,24 @@
+// The metadata of a program: what the run time must know to call it, taken from the IR. Backends
+// add their entries, scratch sizes and messages.
+#pragma once
+
+#include <string>
+
+#include "tilewright/ir/nodes.h"
+#include "tilewright/runtime/metadata.h"
+
+namespace tw::backend {
+
+/// Symbols, parameters (workspaces last), the packed block, and the launches without variants.
+/// Shapes, strides and grids must be expressions of symbols and whole scalars.
+runtime::KernelMetadata metadata_of(const ir::Program& program, const std::string& target,
+                                    DeviceKind device);
+
+/// An expression that the host evaluates: over symbols and scalar parameters of the program. One
+/// that contains anything else is an InternalError.
+runtime::HostExpr host_expr(const ir::Expr& expr, const ir::Program& program);
+
+/// The grid of a launch, x first.
+std::vector<runtime::HostExpr> grid_of(const ir::Launch& launch, const ir::Program& program);
+
+}  // namespace tw::backend
