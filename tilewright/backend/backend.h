@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tilewright/ir/nodes.h"
-#include "tilewright/runtime/metadata.h"
+#include "tilewright/runtime/artifact.h"
 #include "tilewright/runtime/module.h"
 
 namespace tw::backend {
@@ -29,11 +29,8 @@ struct CompileReport {
   bool keep_texts = false;
 };
 
-/// A compiled program as data: what caches store.
-struct Artifact {
-  runtime::KernelMetadata metadata;
-  std::string code;  // an ELF object, a cubin
-};
+/// A compiled program as data, as caches store it; the code is an ELF object or a cubin.
+using runtime::Artifact;
 
 /// One backend. All functions can be called from several threads at once.
 class Backend {
@@ -54,8 +51,8 @@ class Backend {
                            CompileReport* report) const = 0;
   /// Loads compiled code on this machine.
   virtual std::unique_ptr<runtime::Module> load(const Artifact& artifact) const = 0;
-  /// Writes the code as a file that can be loaded without this backend.
-  virtual void export_object(const Artifact& artifact, const std::string& path) const = 0;
+  /// The code in the form that is loaded without this backend (runtime/artifact.h).
+  virtual std::string exported_code(const Artifact& artifact) const = 0;
 };
 
 /// What the exported function returns. The build id comes first and never moves.

@@ -1,3 +1,4 @@
+// Opens backends, each once, from the folder of the core library.
 #include <filesystem>
 #include <map>
 #include <mutex>

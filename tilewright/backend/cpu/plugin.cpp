@@ -1,13 +1,11 @@
 // The CPU backend as jit sees it: the list of passes, and the one function that the library
 // exports.
-#include <chrono>
-
 #include "tilewright/backend/backend.h"
 #include "tilewright/backend/build_id.h"
 #include "tilewright/backend/cpu/compile.h"
 #include "tilewright/backend/cpu/device.h"
-#include "tilewright/backend/cpu/toolchain.h"
 #include "tilewright/base/error.h"
+#include "tilewright/runtime/link.h"
 
 namespace tw::cpu {
 namespace {
@@ -29,8 +27,9 @@ class CpuBackend : public backend::Backend {
   std::unique_ptr<runtime::Module> load(const backend::Artifact& artifact) const override {
     return load_object(artifact.code);
   }
-  void export_object(const backend::Artifact& artifact, const std::string& path) const override {
-    link_shared(artifact.code, path);
+  std::string exported_code(const backend::Artifact& artifact) const override {
+    const std::string libraries[] = {":libsleef.so.3", "m", "c"};
+    return runtime::link_shared_object(artifact.code, libraries);
   }
 };
 

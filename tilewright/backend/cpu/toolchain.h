@@ -1,4 +1,4 @@
-// From a module of LLVM IR to machine code: the passes, the object file, the shared library.
+// From a module of LLVM IR to machine code: the passes and the object file.
 #pragma once
 
 #include <string>
@@ -23,9 +23,5 @@ void prepare_module(Builder& builder, const Target& target);
 /// has no instructions on the target, is an InternalError with LLVM's message; it doesn't end the
 /// process.
 std::string compile_object(Builder& builder, const Target& target, ToolchainReport& report);
-
-/// Links an object into a shared library at `path`, with the first linker that is found; none is
-/// E-TOOL-01.
-void link_shared(const std::string& object, const std::string& path);
 
 }  // namespace tw::cpu
