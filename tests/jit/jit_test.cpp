@@ -1,0 +1,113 @@
+#include "tilewright/jit/jit.h"
+
+#include <numeric>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "tilewright/jit/compile.h"
+#include "tilewright/lang/lang.h"
+
+namespace tw {
+namespace {
+
+void scale_rows(Builder& k, DType dtype) {
+  const Expr n = k.dim("n");
+  const int64_t h = k.constant("h");
+  const int64_t rows = k.tunable("rows", 4);
+  const Buffer x = k.input("x", dtype, {n, h}), y = k.output("y", dtype, {n, h});
+  const Expr factor = k.scalar("factor", f32);
+  k.launch({cdiv(n, rows)}, [&](Expr block) {
+    const auto here = at(block * rows, rows);
+    store(y(here, all), load(x(here, all)) * factor);
+  });
+}
+
+const Jit& scale_rows_kernel() {
+  static const Jit kernel(
+      define_kernel("scale_rows", scale_rows)
+          .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 2); })
+          .when([](const Sizes& sizes) { return sizes("n") < 5; })
+          .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 8); }));
+  return kernel;
+}
+
+TEST(Jit, RunsAKernelOfEveryVariant) {
+  for (const int64_t n : {0, 1, 4, 5, 100}) {
+    OwnedTensor x(f32, {n, 7}), y(f32, {n, 7});
+    std::iota(x->data_as<float>(), x->data_as<float>() + n * 7, 0.0F);
+    scale_rows_kernel()({f32}, {{"h", 7}}).launch({}, {x, y, 2.0F});
+    for (int64_t i = 0; i < n * 7; ++i) {
+      ASSERT_EQ(y->data_as<float>()[i], 2.0F * static_cast<float>(i))
+          << "n " << n << ", element " << i;
+    }
+  }
+}
+
+TEST(Jit, FindsAKernelAgain) {
+  const Kernel& a = scale_rows_kernel()({f32}, {{"h", 7}});
+  EXPECT_EQ(&a, &scale_rows_kernel()({f32}, {{"h", 7}}));
+  EXPECT_NE(&a, &scale_rows_kernel()({f32}, {{"h", 9}}));
+}
+
+TEST(Jit, ADeviceWithoutBackendIsAnErrorWithARemedy) {
+  try {
+    scale_rows_kernel()({f32}, {{"h", 7}}, DeviceKind::cuda);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "error[E-TGT-04]: scale_rows: tensors are on cuda, which has no backend yet\n"
+                 "  help: move them to the cpu");
+  }
+}
+
+ir::Program add_constant(float c) {
+  return program("add_constant", [&](Builder& k) {
+    const Expr n = k.dim("n");
+    const Buffer x = k.input("x", f32, {n}), y = k.output("y", f32, {n});
+    k.launch({cdiv(n, 64)}, [&](Expr b) { store(y(at(b * 64, 64)), load(x(at(b * 64, 64))) + c); });
+  });
+}
+
+TEST(Compile, OneProgramIsCompiledOnceByManyThreads) {
+  clear_memory_cache();
+  std::vector<std::jthread> threads;
+  std::vector<Kernel> kernels(8);
+  for (Kernel& kernel : kernels) {
+    threads.emplace_back([&kernel] { kernel = compile(add_constant(3.0F), {.target = "cpu"}); });
+  }
+  threads.clear();
+  for (const Kernel& kernel : kernels) EXPECT_EQ(&kernel.metadata(), &kernels[0].metadata());
+}
+
+TEST(Compile, ManyKeepsTheOrder) {
+  std::vector<ir::Program> programs;
+  for (int i = 0; i < 6; ++i) programs.push_back(add_constant(static_cast<float>(i)));
+  const auto outcomes = compile_many(programs, {.target = "cpu"}, 3);
+  OwnedTensor x(f32, {1}), y(f32, {1});
+  *x->data_as<float>() = 10;
+  for (int i = 0; i < 6; ++i) {
+    outcomes[static_cast<size_t>(i)].kernel({x, y});
+    EXPECT_EQ(*y->data_as<float>(), 10.0F + static_cast<float>(i));
+  }
+}
+
+TEST(Compile, AllocatesAnOutputThatIsLeftOut) {
+  const Kernel kernel = compile(add_constant(1.0F), {.target = "cpu"});
+  OwnedTensor x(f32, {3});
+  std::iota(x->data_as<float>(), x->data_as<float>() + 3, 0.0F);
+  const std::vector<Tensor> outputs = kernel({x});
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].data_as<float>()[2], 3.0F);
+  host_allocator().take_outputs();
+}
+
+TEST(Compile, KeepsTextsOnDemand) {
+  const Kernel kernel = compile(add_constant(1.0F), {.target = "cpu", .keep_texts = true});
+  EXPECT_NE(kernel.text("llvm").find("define"), std::string::npos);
+  EXPECT_THROW(kernel.text("ptx"), Error);
+  EXPECT_NE(kernel.explain().find("add_constant"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,177 @@
+#include "tilewright/jit/compile.h"
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "tilewright/base/error.h"
+#include "tilewright/ir/text.h"
+#include "tilewright/runtime/disk_cache.h"
+
+namespace tw {
+namespace {
+
+using Content = std::shared_ptr<const Kernel::Content>;
+
+/// The backend's name in a target: what stands before the colon.
+std::string family_of(const std::string& target) {
+  const std::string name = target == "auto" ? "cpu" : target;
+  return name.substr(0, name.find(':'));
+}
+
+ir::Program with_options(ir::Program program, const std::vector<ir::Option>& options) {
+  for (const ir::Option& option : options) {
+    std::erase_if(program.options, [&](const ir::Option& o) { return o.name == option.name; });
+    program.options.push_back(option);
+  }
+  return program;
+}
+
+/// Everything that the code depends on. The program's text is last, since it has no end of its own.
+std::string key_of(const backend::Backend& backend, const std::string& target,
+                   const ir::Program& program) {
+  return format("metadata {}\nbackend {} {}\nbuild {}\ntarget {}\nname {}\n{}",
+                runtime::kMetadataVersion, backend.name(), backend.version(), backend::build_id(),
+                target, program.name, ir::canonical_text(program));
+}
+
+const runtime::DiskCache& disk_cache() {
+  static const runtime::DiskCache cache(runtime::DiskCacheOptions::from_environment());
+  return cache;
+}
+
+Content loaded(const backend::Backend& backend, backend::Artifact artifact,
+               backend::CompileReport report, const char* origin) {
+  auto content = std::make_shared<Kernel::Content>();
+  std::shared_ptr<runtime::Module> module = backend.load(artifact);
+  content->loaded = std::make_unique<runtime::LoadedKernel>(artifact.metadata, std::move(module));
+  content->origin = origin;
+  content->backend = &backend;
+  content->artifact = std::move(artifact);
+  content->report = std::move(report);
+  return content;
+}
+
+Content from_disk(const backend::Backend& backend, const std::string& key) {
+  auto files = disk_cache().find(key);
+  if (!files || !files->contains("metadata.json") || !files->contains("code")) return nullptr;
+  try {
+    return loaded(
+        backend,
+        {runtime::metadata_from_json(files->at("metadata.json")), std::move(files->at("code"))}, {},
+        "disk");
+  } catch (const Error&) {
+    return nullptr;  // written by something else than this version: a miss
+  }
+}
+
+Content build(const backend::Backend& backend, const std::string& target,
+              const ir::Program& program, bool keep_texts) {
+  backend::CompileReport report;
+  report.keep_texts = keep_texts;
+  backend::Artifact artifact = backend.compile(program, target, &report);
+  return loaded(backend, std::move(artifact), std::move(report), "compiled");
+}
+
+Content find_or_build(const backend::Backend& backend, const std::string& target,
+                      const ir::Program& program, const std::string& key) {
+  if (Content found = from_disk(backend, key)) return found;
+  Content made = build(backend, target, program, false);
+  disk_cache().publish(key, {{"metadata.json", runtime::to_json(made->artifact.metadata)},
+                             {"code", made->artifact.code}});
+  return made;
+}
+
+/// Kernels of this process by key. A kernel that is being compiled is a future that others wait
+/// for.
+class MemoryCache {
+ public:
+  template <class Make>
+  Content get(const std::string& key, Make make) {
+    std::promise<Content> promise;
+    std::shared_future<Content> entry;
+    bool mine = false;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto [it, is_new] = entries_.try_emplace(key);
+      if (is_new) it->second = promise.get_future().share();
+      entry = it->second;
+      mine = is_new;
+    }
+    if (!mine) return entry.get();
+    try {
+      promise.set_value(make());
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+      const std::lock_guard lock(mutex_);
+      entries_.erase(key);  // the next one tries again
+    }
+    return entry.get();
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    entries_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_future<Content>> entries_;
+};
+
+MemoryCache& memory_cache() {
+  static MemoryCache cache;
+  return cache;
+}
+
+}  // namespace
+
+Kernel compile(const ir::Program& source, const CompileOptions& options) {
+  const ir::Program program = with_options(source, options.options);
+  const backend::Backend& backend = backend::load_backend(family_of(options.target));
+  const std::string target =
+      backend.resolve_target(options.target == "auto" ? "cpu" : options.target, program);
+  if (options.keep_texts || !options.cache) {
+    return Kernel(build(backend, target, program, options.keep_texts));
+  }
+  const std::string key = key_of(backend, target, program);
+  return Kernel(
+      memory_cache().get(key, [&] { return find_or_build(backend, target, program, key); }));
+}
+
+std::vector<CompileOutcome> compile_many(const std::vector<ir::Program>& programs,
+                                         const CompileOptions& options, int workers,
+                                         OnError on_error) {
+  std::vector<CompileOutcome> outcomes(programs.size());
+  std::vector<std::exception_ptr> errors(programs.size());
+  std::atomic<size_t> next{0};
+  std::atomic<bool> stopped{false};
+  const auto work = [&] {
+    for (size_t i = next++; i < programs.size() && !stopped; i = next++) {
+      try {
+        outcomes[i].kernel = compile(programs[i], options);
+      } catch (const std::exception& error) {
+        outcomes[i].error = error.what();
+        errors[i] = std::current_exception();
+        if (on_error == OnError::stop) stopped = true;
+      }
+    }
+  };
+  if (workers <= 0) workers = static_cast<int>(std::thread::hardware_concurrency());
+  workers = std::max(1, std::min(workers, static_cast<int>(programs.size())));
+  std::vector<std::jthread> threads;
+  for (int i = 1; i < workers; ++i) threads.emplace_back(work);
+  work();
+  threads.clear();  // joins
+  if (on_error == OnError::stop) {
+    for (const std::exception_ptr& error : errors) {
+      if (error) std::rethrow_exception(error);
+    }
+  }
+  return outcomes;
+}
+
+void clear_memory_cache() { memory_cache().clear(); }
+
+}  // namespace tw

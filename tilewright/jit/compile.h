@@ -1,0 +1,44 @@
+// Compiles programs to kernels: memory cache, then disk cache, then the backend.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tilewright/backend/backend.h"
+#include "tilewright/ir/nodes.h"
+#include "tilewright/jit/kernel.h"
+
+namespace tw {
+
+struct CompileOptions {
+  /// "cpu", "cpu:avx2", "cuda:sm_90a"; or "auto", the first that this machine runs.
+  std::string target = "auto";
+  /// Compile options (language 14.3) beside those of the program; these win.
+  std::vector<ir::Option> options;
+  /// Off: always compiles, for measurements and tests.
+  bool cache = true;
+  /// Keeps the IR after every pass and the generated code, for Kernel::text. Does not read caches.
+  bool keep_texts = false;
+};
+
+/// Compiles a program, or finds it in a cache. What can't be compiled is an Error. Thread-safe; two
+/// threads that ask for the same program at once compile it once.
+Kernel compile(const ir::Program& program, const CompileOptions& options = {});
+
+/// What became of one of several programs.
+struct CompileOutcome {
+  Kernel kernel;      // empty if it failed
+  std::string error;  // why
+};
+enum class OnError : uint8_t { collect, stop };
+
+/// Compiles several programs at once with up to `workers` threads (0: one per processor); outcomes
+/// are in the order of the programs. With OnError::stop the first error is thrown.
+std::vector<CompileOutcome> compile_many(const std::vector<ir::Program>& programs,
+                                         const CompileOptions& options = {}, int workers = 0,
+                                         OnError on_error = OnError::collect);
+
+/// Forgets the kernels that this process compiled; those in use go on. The disk cache stays.
+void clear_memory_cache();
+
+}  // namespace tw

@@ -1,0 +1,58 @@
+#include "tilewright/jit/kernel.h"
+
+#include "tilewright/base/error.h"
+#include "tilewright/runtime/artifact.h"
+
+namespace tw {
+
+std::vector<Tensor> Kernel::operator()(std::span<const Arg> args,
+                                       const runtime::CallContext& context) const {
+  TW_REQUIRE(content_ != nullptr, "kernel: an empty handle can't be called; compile or load one");
+  return (*content_->loaded)(args, context);
+}
+
+void Kernel::launch(Stream stream, std::initializer_list<Arg> args) const {
+  runtime::CallContext context;
+  context.stream = stream;
+  (*this)(args, context);
+}
+
+const std::string& Kernel::name() const { return metadata().name; }
+const runtime::KernelMetadata& Kernel::metadata() const { return content_->loaded->metadata(); }
+const std::vector<backend::CompileReport::Step>& Kernel::steps() const {
+  return content_->report.steps;
+}
+const char* Kernel::origin() const { return content_->origin; }
+
+std::string Kernel::explain() const {
+  std::string text = runtime::to_text(metadata());
+  text += format("code: {} bytes, {}\n", content_->artifact.code.size(), origin());
+  for (const auto& step : steps()) text += format("  {:<24} {:8.3f} ms\n", step.name, step.ms);
+  return text;
+}
+
+const std::string& Kernel::text(std::string_view name) const {
+  std::vector<std::string> known;
+  for (const backend::Text& text : content_->report.texts) {
+    if (text.name == name) return text.text;
+    known.push_back(text.name);
+  }
+  TW_REQUIRE(!known.empty(), "{}: no texts were kept; compile it with keep_texts", this->name());
+  throw Error({}, {}, "{}: no text '{}'", this->name(), name)
+      .help("there are {}", join(known, ", "));
+}
+
+void Kernel::export_object(const std::string& path) const {
+  TW_REQUIRE(content_->backend != nullptr,
+             "{}: it was loaded from an artefact; copy that file instead", name());
+  runtime::write_artifact(path, metadata(), content_->backend->exported_code(content_->artifact));
+}
+
+Kernel Kernel::load(const std::string& path) {
+  auto content = std::make_shared<Content>();
+  content->loaded = runtime::load_cpu_artifact(path);
+  content->origin = "artefact";
+  return Kernel(std::move(content));
+}
+
+}  // namespace tw

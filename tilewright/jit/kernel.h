@@ -1,0 +1,67 @@
+// A compiled kernel: what one calls, inspects and exports.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tilewright/backend/backend.h"
+#include "tilewright/runtime/call.h"
+
+namespace tw {
+
+/// A handle; copies share the kernel. All functions can be called from several threads.
+class Kernel {
+ public:
+  struct Content;
+
+  Kernel() = default;
+  explicit Kernel(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+  explicit operator bool() const { return content_ != nullptr; }
+
+  /// Runs the kernel on arguments in the order of its parameters. Outputs may be left out (all, or
+  /// each by a null argument): then they are allocated and returned. See runtime/call.h for the
+  /// checks.
+  std::vector<Tensor> operator()(std::span<const Arg> args,
+                                 const runtime::CallContext& context = {}) const;
+  std::vector<Tensor> operator()(std::initializer_list<Arg> args,
+                                 const runtime::CallContext& context = {}) const {
+    return (*this)(std::span(args.begin(), args.size()), context);
+  }
+  /// Runs it with all outputs given.
+  void launch(Stream stream, std::initializer_list<Arg> args) const;
+
+  const std::string& name() const;
+  const runtime::KernelMetadata& metadata() const;
+  /// Signature, launches with grids and variants, and what it took to compile.
+  std::string explain() const;
+  /// A text made while compiling with `keep_texts`: the IR after a pass, "llvm", "asm". An unknown
+  /// name is an Error that lists the known ones.
+  const std::string& text(std::string_view name) const;
+  /// Steps of the compilation with their times; empty when it came from a cache.
+  const std::vector<backend::CompileReport::Step>& steps() const;
+  /// Where it came from: "compiled", "memory" or "disk".
+  const char* origin() const;
+
+  /// Writes an artefact that runs without any compiler library; `load` reads it.
+  void export_object(const std::string& path) const;
+  static Kernel load(const std::string& path);
+
+ private:
+  std::shared_ptr<const Content> content_;
+};
+
+/// What the copies of a kernel share.
+struct Kernel::Content {
+  std::unique_ptr<const runtime::LoadedKernel> loaded;
+  const char* origin = "compiled";
+  // Of a kernel that a backend made; an artefact has neither.
+  const backend::Backend* backend = nullptr;
+  backend::Artifact artifact;
+  backend::CompileReport report;
+};
+
+}  // namespace tw
