@@ -91,12 +91,6 @@ HostExpr host_expr(const ir::Expr& expr, const ir::Program& program) {
                           host_expr(op.args[1], program));
 }
 
-std::vector<HostExpr> grid_of(const ir::Launch& launch, const ir::Program& program) {
-  std::vector<HostExpr> grid;
-  for (const ir::Expr& extent : launch.grid) grid.push_back(host_expr(extent, program));
-  return grid;
-}
-
 runtime::KernelMetadata metadata_of(const ir::Program& program, const std::string& target,
                                     DeviceKind device) {
   runtime::KernelMetadata metadata;
@@ -124,10 +118,28 @@ runtime::KernelMetadata metadata_of(const ir::Program& program, const std::strin
     metadata.params.back().zeroed = w.zero;
   }
   runtime::pack_all(metadata);
-  for (const ir::Stmt& s : program.launches) {
-    metadata.launches.push_back({.name = s.as<ir::Launch>().name});
+  bool stands_in = false;  // for the launch before
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    const auto& launch = program.launches[i].as<ir::Launch>();
+    if (!stands_in) metadata.launches.push_back({.name = launch.name});
+    runtime::Variant variant;
+    if (launch.guard) variant.guard = host_expr(launch.guard, program);
+    variant.entry = format("{}_{}", launch.name, i);
+    for (const ir::Expr& extent : launch.grid) {
+      variant.grid.push_back(host_expr(extent, program));
+    }
+    metadata.launches.back().variants.push_back(std::move(variant));
+    stands_in = static_cast<bool>(launch.guard);
   }
   return metadata;
+}
+
+std::vector<runtime::Variant*> variants_of(runtime::KernelMetadata& metadata) {
+  std::vector<runtime::Variant*> variants;
+  for (runtime::Launch& launch : metadata.launches) {
+    for (runtime::Variant& variant : launch.variants) variants.push_back(&variant);
+  }
+  return variants;
 }
 
 }  // namespace tw::backend

@@ -74,14 +74,11 @@ backend::Artifact compile_loops(const ir::Program& loops, const Target& target,
   prepare_module(builder, target);
   const EmitOptions options{.contract = !is_on(loops, "no_contract")};
   timed(report, "emit", [&] {
+    const std::vector<runtime::Variant*> variants = backend::variants_of(artifact.metadata);
     for (size_t i = 0; i < loops.launches.size(); ++i) {
-      const auto& launch = loops.launches[i].as<ir::Launch>();
-      runtime::Variant variant;
-      variant.entry = format("{}_{}", launch.name, i);
-      variant.grid = backend::grid_of(launch, loops);
-      variant.scratch_bytes =
-          emit_launch(builder, target, options, loops, launch, variant.entry, artifact.metadata);
-      artifact.metadata.launches[i].variants.push_back(std::move(variant));
+      variants[i]->scratch_bytes =
+          emit_launch(builder, target, options, loops, loops.launches[i].as<ir::Launch>(),
+                      variants[i]->entry, artifact.metadata);
     }
     return 0;
   });
