@@ -31,6 +31,7 @@ constexpr bool optional(std::string_view field) {
   if (std::is_same_v<T, Atomic>) return field == "value" || field == "compare" || field == "result";
   return field == "rbits" || field == "offset" || field == "address" || field == "safe_value" ||
          field == "initial" || field == "else_body" || field == "view_of" ||
+         (std::is_same_v<T, Launch> && field == "guard") ||
          (std::is_same_v<T, Print> && field == "buffer");
 }
 
