@@ -50,7 +50,7 @@ Expr RandomIr::literal(DType dtype) {
 Expr RandomIr::operation(DType dtype, int depth) {
   for (;;) {
     const OpRow& row =
-        op_row(static_cast<OpCode>(below(static_cast<int64_t>(OpCode::bitcast) + 1)));
+        op_row(static_cast<OpCode>(below(static_cast<int64_t>(OpCode::dot2_i16) + 1)));
     DType operand = dtype;
     bool fits = false;
     switch (row.op_class) {
@@ -78,12 +78,17 @@ Expr RandomIr::operation(DType dtype, int depth) {
         operand = this->dtype();
         fits = operand.bits() == dtype.bits();
         break;
+      case OpClass::dot:
+        operand = u32;
+        fits = dtype == (row.code == OpCode::dot2_bf16 ? f32 : i32);
+        break;
     }
     if (!fits) continue;
     std::vector<Expr> args;
     for (int i = 0; i < row.operands; ++i) {
       const bool condition = row.op_class == OpClass::choice && i == 0;
-      args.push_back(expr(condition ? bool_ : operand, depth - 1));
+      const bool sum = row.op_class == OpClass::dot && i == 0;
+      args.push_back(expr(condition ? bool_ : sum ? dtype : operand, depth - 1));
     }
     return make<Op>(loc(), [&](Op& n) {
       n.code = row.code;
