@@ -10,6 +10,7 @@
 #include "tilewright/ir/verify.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/guard_bounds.h"
+#include "tilewright/pass/infer_layouts.h"
 #include "tilewright/pass/lower_parallel.h"
 #include "tilewright/pass/lower_tile_ops.h"
 #include "tilewright/pass/plan_prefetch.h"
@@ -57,7 +58,7 @@ void expect_same_meaning(const char* text, const std::map<std::string, int64_t>&
   const ir::Program tile = ir::parse_program(text);
   const Memory wanted = run(tile, symbols);
   for (const VectorShape shape : {VectorShape{64, 32}, VectorShape{16, 16}}) {
-    const ir::Program loops = lower_tile_ops(plan_prefetch(unroll_loops(tile)), shape);
+    const ir::Program loops = lower_tile_ops(infer_layouts(plan_prefetch(unroll_loops(tile)), shape), shape);
     const ir::Program guarded = guard_bounds(loops);
     ir::verify(loops, ir::Level::tile);
     ir::verify(guarded, ir::Level::tile);
@@ -66,7 +67,7 @@ void expect_same_meaning(const char* text, const std::map<std::string, int64_t>&
       EXPECT_EQ(run(loops, symbols), wanted) << ir::print(loops);
       EXPECT_EQ(run(guarded, symbols), wanted) << ir::print(guarded);
     }
-    const ir::Program serial = lower_parallel(guarded, shape);
+    const ir::Program serial = apply_layouts(lower_parallel(guarded, shape));
     ir::verify(serial, ir::Level::loop);
     EXPECT_EQ(run(serial, symbols), wanted) << ir::print(serial);
   }

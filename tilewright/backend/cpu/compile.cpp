@@ -9,8 +9,10 @@
 #include "tilewright/backend/metadata_of.h"
 #include "tilewright/base/error.h"
 #include "tilewright/pass/guard_bounds.h"
+#include "tilewright/pass/infer_layouts.h"
 #include "tilewright/pass/lower_parallel.h"
 #include "tilewright/pass/lower_tile_ops.h"
+#include "tilewright/pass/pack_gemm_operands.h"
 #include "tilewright/pass/plan_prefetch.h"
 #include "tilewright/pass/unroll_loops.h"
 
@@ -53,11 +55,15 @@ ir::Program lower(const ir::Program& program, const Target& target,
   shape.registers = target.avx512 ? 32 : 16;
   using Pass = std::function<ir::Program(const ir::Program&)>;
   const std::pair<const char*, Pass> passes[] = {
+      {"pack_gemm_operands",
+       [&](const auto& p) { return pass::pack_gemm_operands(p, target.bf16_dot); }},
+      {"infer_layouts", [&](const auto& p) { return pass::infer_layouts(p, shape); }},
       {"plan_prefetch", pass::plan_prefetch},
       {"lower_tile_ops", [&](const auto& p) { return pass::lower_tile_ops(p, shape); }},
       {"guard_bounds", pass::guard_bounds},
       {"unroll_loops", pass::unroll_loops},
       {"lower_parallel", [&](const auto& p) { return pass::lower_parallel(p, shape); }},
+      {"apply_layouts", pass::apply_layouts},
   };
   ir::Program current = program;
   for (const auto& [name, run] : passes) {
