@@ -2,6 +2,7 @@
 
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/lang/annotate.h"
 #include "tilewright/lang/operators.h"
 #include "tilewright/lang/trace.h"
 
@@ -171,10 +172,8 @@ void check_packed(const Site& site, DType dtype, const std::vector<ir::Expr>& sh
               dtype, *innermost);
 }
 
-namespace {
-
-Buffer allocate(MemSpace space, const Site& site, DType dtype, const Extents& shape,
-                std::string_view name) {
+Buffer allocate_block(MemSpace space, const Site& site, DType dtype, const Extents& shape,
+                      std::string_view name) {
   Trace& trace = Trace::in_launch(site);
   const bool block_wide = space != MemSpace::local && space != MemSpace::variable;
   if (block_wide && trace.inside(ScopeKind::parallel)) {
@@ -199,22 +198,24 @@ Buffer allocate(MemSpace space, const Site& site, DType dtype, const Extents& sh
         .help("write a single element as the shape {{1}}");
   }
   check_packed(site, dtype, extents);
-  return Buffer(trace.allocate(space, dtype, std::move(extents), std::string(name), site.where));
+  const Buffer buffer(
+      trace.allocate(space, dtype, std::move(extents), std::string(name), site.where));
+  const auto* layout = find_setting(trace.schedule().layouts, name);
+  if (layout != nullptr) fix_layout(buffer, layout->text, layout->where);
+  return buffer;
 }
-
-}  // namespace
 
 Buffer shared(DType dtype, const Extents& shape, std::string_view name, SourceLoc where) {
-  return allocate(MemSpace::shared, {"shared", where}, dtype, shape, name);
+  return allocate_block(MemSpace::shared, {"shared", where}, dtype, shape, name);
 }
 Buffer shared_static(DType dtype, const Extents& shape, std::string_view name, SourceLoc where) {
-  return allocate(MemSpace::shared_static, {"shared_static", where}, dtype, shape, name);
+  return allocate_block(MemSpace::shared_static, {"shared_static", where}, dtype, shape, name);
 }
 Buffer fragment(DType dtype, const Extents& shape, std::string_view name, SourceLoc where) {
-  return allocate(MemSpace::fragment, {"fragment", where}, dtype, shape, name);
+  return allocate_block(MemSpace::fragment, {"fragment", where}, dtype, shape, name);
 }
 Buffer local(DType dtype, const Extents& shape, std::string_view name, SourceLoc where) {
-  return allocate(MemSpace::local, {"local", where}, dtype, shape, name);
+  return allocate_block(MemSpace::local, {"local", where}, dtype, shape, name);
 }
 
 Variable var(DType dtype, const Operand& initial, std::string_view name) {
@@ -225,7 +226,7 @@ Variable var(DType dtype, const Operand& initial, std::string_view name) {
       trace.allocate(MemSpace::variable, dtype, {}, std::string(name), site.where, value));
 }
 Variable var(DType dtype, SourceLoc where) {
-  return Variable(allocate(MemSpace::variable, {"var", where}, dtype, {}, "var").ir());
+  return Variable(allocate_block(MemSpace::variable, {"var", where}, dtype, {}, "var").ir());
 }
 
 Expr let(const Operand& value, std::string_view name) {

@@ -10,11 +10,12 @@ namespace tw {
 inline namespace lang {
 
 // TW_ASSIGN(symbol, function): the compound assignments and the operator behind each.
-#define TW_ASSIGNMENTS(TW_ASSIGN)                                                             \
-  TW_ASSIGN(+=, add)                                                                          \
-  TW_ASSIGN(-=, sub) TW_ASSIGN(*=, mul) TW_ASSIGN(/=, div) TW_ASSIGN(%=, mod)                 \
-      TW_ASSIGN(&=, bit_and) TW_ASSIGN(|=, bit_or) TW_ASSIGN(^=, bit_xor) TW_ASSIGN(<<=, shl) \
-          TW_ASSIGN(>>=, shr)
+#define TW_ASSIGNMENTS(TW_ASSIGN)                                                    \
+  TW_ASSIGN(+=, add)                                                                 \
+  TW_ASSIGN(-=, sub)                                                                 \
+  TW_ASSIGN(*=, mul)                                                                 \
+  TW_ASSIGN(/=, div) TW_ASSIGN(%=, mod) TW_ASSIGN(&=, bit_and) TW_ASSIGN(|=, bit_or) \
+      TW_ASSIGN(^=, bit_xor) TW_ASSIGN(<<=, shl) TW_ASSIGN(>>=, shr)
 
 /// A part of a buffer, as `X(...)` gives it. With an index for every dimension it is an element: as
 /// a value it is what the element held where `X(...)` was written; assigning stores into it.
@@ -148,7 +149,10 @@ Buffer view_at(const Operand& address, DType dtype, const Extents& shape,
 Buffer view_at(const Buffer& pointer, const Extents& shape, const Extents& strides = {},
                SourceLoc where = SourceLoc::here());
 
-// ---- the core under element access ----
+// ---- the core under allocation and element access ----
+/// Allocates in any space of a block (E-MEM-01).
+Buffer allocate_block(ir::MemSpace space, const Site& site, DType dtype, const Extents& shape,
+                      std::string_view name);
 /// Stores a value into one element of a buffer.
 void store_element(const Site& site, const ir::Region& element, const Expr& value);
 /// Raises E-TYPE-08 if the innermost extent of a packed type is odd.

@@ -4,6 +4,7 @@
 
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/options.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/lang/trace.h"
 
@@ -123,7 +124,8 @@ Buffer Builder::workspace(DType dtype, const Extents& shape, Init init, std::str
   return Buffer(buffer);
 }
 
-void Builder::option(std::string_view name, std::string_view value, SourceLoc) {
+void Builder::option(std::string_view name, std::string_view value, SourceLoc where) {
+  ir::check_option(name, value, where);
   trace_.program.options.push_back({std::string(name), std::string(value)});
 }
 
@@ -179,6 +181,8 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
     trace_.declare(vars.back());
     indices.emplace_back(vars.back());
   }
+  trace_.raster = schedule.raster;
+  trace_.raster_panel = schedule.raster_panel;
   body.run(site, indices);
   const ir::Stmt recorded = trace_.close();
   trace_.program.launches.push_back(ir::make<ir::Launch>(where, [&](ir::Launch& n) {
@@ -194,8 +198,8 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
     n.dynamic_shared_extra = options.dynamic_shared_extra;
     n.cooperative = options.cooperative;
     n.dependent_launch = options.dependent_launch;
-    n.raster = schedule.raster;
-    n.raster_panel = schedule.raster_panel;
+    n.raster = trace_.raster;
+    n.raster_panel = trace_.raster_panel;
   }));
 }
 void Builder::launch(const Extents& grid, const Body& body, SourceLoc where) {

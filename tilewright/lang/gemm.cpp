@@ -5,6 +5,7 @@
 #include "tilewright/ir/build.h"
 #include "tilewright/lang/buffer.h"
 #include "tilewright/lang/loops.h"
+#include "tilewright/lang/math.h"
 #include "tilewright/lang/operators.h"
 #include "tilewright/lang/tile_ops.h"
 #include "tilewright/lang/trace.h"
@@ -117,6 +118,65 @@ void gemm(const Region& a, const Region& b, const Region& c, const GemmOptions& 
     n.warps_n = options.warps_n;
     n.k_pack = options.k_pack;
   }));
+}
+
+void gemm_scaled_software(const Region& a, const Region& b, const Region& c, const Region& scale_a,
+                          const Region& scale_b, const ScaledGemmOptions& options) {
+  const Site site{"gemm_scaled_software", a.where()};
+  check_sizes(site, a, b, c, {.trans_b = options.trans_b});
+  check_dtypes(site, a, b, c);
+  check_accumulator(site, c);
+  const MatrixSize product = matrix_size(site, "c", c);
+  const int64_t k_size = matrix_size(site, "a", a).columns;
+  const MatrixSize sa = matrix_size(site, "scale_a", scale_a),
+                   sb = matrix_size(site, "scale_b", scale_b);
+  const bool floats = scale_a.dtype().is_float() && scale_b.dtype().is_float() && c.dtype() == f32;
+  if (!floats || sa.rows != product.rows || sa.columns != sb.columns || k_size % sa.columns != 0 ||
+      product.columns % sb.rows != 0) {
+    throw Error(codes::gemm_08, site.where, "{}: the scales don't fit", site.name)
+        .note("c is {}, K is {}", c.text(), k_size)
+        .note("scale_a is {}", scale_a.text())
+        .note("scale_b is {}", scale_b.text())
+        .help("c is f32; scale_a is [M, K / g], scale_b [N / h, K / g], both floats");
+  }
+  const int64_t group = k_size / sa.columns, columns = product.columns / sb.rows;
+  const auto line = [&](const Expr& e) { return Operand(e, site.where); };
+  // An element of the last two dimensions of a region, or a part of them.
+  const auto part = [&](const Region& r, const Expr& row, const Expr& column, int64_t rows,
+                        int64_t width) {
+    ir::Region p = r.ir();
+    auto begin = p.begin.end() - 2;
+    begin[0] = ir::add(begin[0], as_index(site, row));
+    begin[1] = ir::add(begin[1], as_index(site, column));
+    p.extent.end()[-2] = ir::index(rows);
+    p.extent.end()[-1] = ir::index(width);
+    return Region(std::move(p), false, site.where);
+  };
+  const auto element = [&](const Region& r, const Expr& row, const Expr& column) {
+    const Region p = part(r, row, column, 1, 1);
+    return Expr(Trace::current(site).load(p.buffer(), p.ir().begin, p.ir().unchecked, site.where));
+  };
+  if (options.clear) clear(c);
+  const Buffer sums = fragment(f32, {product.rows, product.columns}, "partial", site.where);
+  serial(Operand(sa.columns, site.where), [&](Expr k) {
+    const Expr from = line(k) * group;
+    const Region right = options.trans_b ? part(b, 0, from, product.columns, group)
+                                         : part(b, from, 0, group, product.columns);
+    gemm(part(a, 0, from, product.rows, group), right, Region(sums, site.where),
+         {.trans_b = options.trans_b, .clear = true});
+    parallel(
+        {product.rows, product.columns},
+        [&](Expr i, Expr j) {
+          const Expr scale = line(cast(line(element(scale_a, i, k)), f32)) *
+                             cast(line(element(scale_b, floordiv(line(j), columns), k)), f32);
+          const Expr sum =
+              line(element(c, i, j)) + line(element(Region(sums, site.where), i, j)) * scale;
+          ir::Region target = part(c, i, j, 1, 1).ir();
+          target.extent.clear();
+          store_element(site, target, sum);
+        },
+        site.where);
+  });
 }
 
 }  // namespace lang

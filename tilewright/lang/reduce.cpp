@@ -165,5 +165,98 @@ Expr predicate(ReduceKind kind, const Region& region) {
 Expr any_of(const Region& region) { return predicate(ReduceKind::any, region); }
 Expr all_of(const Region& region) { return predicate(ReduceKind::all, region); }
 
+// ---- reducers ----
+
+namespace {
+
+bool& epoch(const Site& site, const ir::Buffer& buffer) {
+  Trace& trace = Trace::in_launch(site);
+  trace.check_visible(buffer, site);
+  if (buffer.space() != MemSpace::reducer) {
+    throw Error({}, site.where, "{}: {} is in {}, it must be a reducer", site.name, buffer.name(),
+                ir::enum_name(buffer.space()));
+  }
+  return trace.epochs[buffer];
+}
+
+void start_epoch(const Site& site, const Buffer& reducer, const ir::Expr& initial) {
+  settle_regions(site, {});
+  epoch(site, reducer.ir()) = true;
+  Trace& trace = Trace::current(site);
+  const ir::Expr settled = trace.settle(initial);
+  trace.emit(ir::make<ir::ReducerInit>(site.where, [&](ir::ReducerInit& n) {
+    n.reducer = reducer.ir();
+    n.initial = settled;
+  }));
+}
+
+}  // namespace
+
+Buffer reducer(DType dtype, const Extents& shape, ReduceKind kind, std::string_view name,
+               SourceLoc where) {
+  const bool bitwise = is_bitwise(kind);
+  const bool arithmetic =
+      kind == ReduceKind::sum || kind == ReduceKind::max || kind == ReduceKind::min;
+  if ((!bitwise && !arithmetic) || dtype.is_narrow_float() || (bitwise && dtype.is_float()) ||
+      (arithmetic && dtype.is_bool())) {
+    throw Error(codes::red_05, where, "reducer: {} is not available on {}", ir::enum_name(kind),
+                dtype)
+        .note(
+            "there are sum, max and min on numbers, bit_and, bit_or and bit_xor on integers and "
+            "bool");
+  }
+  const Buffer buffer =
+      allocate_block(ir::MemSpace::reducer, {"reducer", where}, dtype, shape, name);
+  Trace& trace = Trace::current({"reducer", where});
+  trace.annotate(buffer.ir(), [&](ir::BufferNode& n) { n.reduce = kind; });
+  trace.epochs[buffer.ir()] = false;
+  return buffer;
+}
+
+void init(const Buffer& reducer, SourceLoc where) { start_epoch({"init", where}, reducer, {}); }
+void init(const Buffer& reducer, const Operand& initial) {
+  const Site site{"init", initial.where()};
+  start_epoch(site, reducer, as_stored(site, initial.value(), reducer.dtype()));
+}
+
+void update(const Ref& element, const Operand& value) {
+  const Site site{"update", element.where()};
+  const ir::Buffer& reducer = element.region().buffer;
+  if (!epoch(site, reducer)) {
+    throw Error(codes::rdc_02, site.where, "update: the epoch of {} is not open", reducer.name())
+        .help("write init({}) before it", reducer.name());
+  }
+  if (!element.is_element()) {
+    throw Error({}, site.where, "update: {} of {} is no element",
+                extents_text(element.region().extent), reducer.name());
+  }
+  Trace& trace = Trace::current(site);
+  std::vector<ir::Expr> parts = element.region().begin;
+  parts.push_back(as_stored(site, value.value(), reducer.dtype()));
+  parts = trace.settle(parts);
+  trace.emit(ir::make<ir::ReducerUpdate>(site.where, [&](ir::ReducerUpdate& n) {
+    n.reducer = reducer;
+    n.indices.assign(parts.begin(), parts.end() - 1);
+    n.value = parts.back();
+  }));
+}
+
+void finalize(const Buffer& reducer, const Region& dst, SourceLoc where) {
+  const Site site{"finalize", where};
+  bool& open = epoch(site, reducer.ir());
+  if (!open) {
+    throw Error(codes::rdc_03, where, "finalize: the epoch of {} is not open", reducer.name())
+        .help("write init({}) before the updates", reducer.name());
+  }
+  open = false;
+  check_writable(site, dst.buffer());
+  const Region whole(ir::Region::whole(reducer.ir()), false, where);
+  const ir::Region to = settle_regions(site, {match_extents(site, whole, dst).second})[0];
+  Trace::current(site).emit(ir::make<ir::ReducerFinalize>(where, [&](ir::ReducerFinalize& n) {
+    n.reducer = reducer.ir();
+    n.dst = to;
+  }));
+}
+
 }  // namespace lang
 }  // namespace tw

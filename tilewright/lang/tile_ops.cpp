@@ -251,6 +251,46 @@ void transpose(const Region& src, const Region& dst, const CopyOptions& options)
   emit_copy(site, regions[0], regions[1], true, options);
 }
 
+void copy_rows(const Region& tensor, const Region& index, const Region& tile) {
+  const Site site{"copy_rows", tensor.where()};
+  check_dtypes(site, tensor, tile);
+  check_writable(site, tile.buffer());
+  const std::vector<int64_t> shape = constant_extents(site, tile);
+  const auto& from = tensor.ir().extent;
+  bool match = !tensor.is_base() && !tile.is_base() && from.size() == 2 && shape.size() == 2 &&
+               index.rank() == 1 && !differ(from[1], ir::index(shape[1]));
+  if (match && !index.is_base()) match = !differ(index.ir().extent[0], ir::index(shape[0]));
+  if (!match || tensor.buffer().space() != MemSpace::global) {
+    throw Error(codes::copy_01, site.where, "copy_rows: the operands don't fit")
+        .note("the tensor is {}", tensor.text())
+        .note("the index list is {}", index.text())
+        .note("the tile is {}", tile.text())
+        .help(
+            "they are a tensor [n, w] in global memory, a list [r] of integers and a tile [r, w]");
+  }
+  settle_regions(site, {tensor, index, tile});
+  Trace& trace = Trace::current(site);
+  parallel(
+      extents(shape),
+      [&](Expr r, Expr c) {
+        const auto at = [&](const Region& region, std::vector<Expr> offsets) {
+          std::vector<ir::Expr> indices;
+          for (size_t d = 0; d < offsets.size(); ++d) {
+            indices.push_back(ir::add(region.ir().begin[d], as_index(site, offsets[d])));
+          }
+          return indices;
+        };
+        const Expr row(
+            trace.load(index.buffer(), at(index, {r}), index.ir().unchecked, site.where));
+        const Expr value(trace.load(tensor.buffer(), at(tensor, {row, c}), false, site.where));
+        ir::Region element = tile.ir();
+        element.begin = at(tile, {r, c});
+        element.extent.clear();
+        store_element(site, element, value);
+      },
+      site.where);
+}
+
 // ---- fill ----
 
 void fill(const Region& dst, const Operand& value) {

@@ -80,7 +80,14 @@ void Trace::open(ScopeKind kind, SourceLoc where) {
 
 ir::Stmt Trace::close() {
   std::vector<ir::Stmt> stmts;
-  for (Scope::Entry& entry : scope_->entries) stmts.push_back(std::move(entry.stmt));
+  for (Scope::Entry& entry : scope_->entries) {
+    const auto* allocated = entry.stmt.try_as<ir::Alloc>();
+    const auto layout = allocated != nullptr ? layouts.find(allocated->buffer) : layouts.end();
+    if (layout != layouts.end()) {
+      entry.stmt = ir::alloc(allocated->buffer, allocated->initial, layout->second);
+    }
+    stmts.push_back(std::move(entry.stmt));
+  }
   scope_->open = false;
   scope_ = scope_->parent;
   return ir::seq(std::move(stmts));
@@ -130,8 +137,7 @@ ir::Buffer Trace::allocate(ir::MemSpace space, DType dtype, std::vector<ir::Expr
   });
   declare(buffer);
   block_buffers.insert(buffer.name());
-  const auto* layout = find_setting(schedule_.layouts, buffer.name());
-  emit(ir::alloc(buffer, std::move(initial), layout != nullptr ? layout->text : std::string()));
+  emit(ir::alloc(buffer, std::move(initial)));
   return buffer;
 }
 

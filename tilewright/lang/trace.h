@@ -143,6 +143,11 @@ class Trace {
   void check_epochs(const Epochs& other_path, const Site& site) const;
   int live_indices = 0;  // loop indices in scope
 
+  // ---- annotations that land in other nodes than their buffer's ----
+  std::map<ir::Buffer, std::string, ir::ById> layouts;
+  ir::RasterOrder raster = ir::RasterOrder::none;  // of the launch that is open
+  int64_t raster_panel = 0;
+
  private:
   Schedule::Settings schedule_;
   Trace* outer_;  // of an enclosing trace on this thread
