@@ -1,0 +1,112 @@
+#include "tilewright/kernels/norm.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/tensors.h"
+#include "tests/reference/norm.h"
+#include "tilewright/base/format.h"
+
+namespace tw {
+namespace {
+
+using test::random_tensor;
+using test::values;
+
+struct Case {
+  DType dtype;
+  int64_t n, h, gap;  // gap: elements between rows
+};
+
+/// No token, one, sizes that divide nothing, strided rows; the last are those of benchmarks, made
+/// small.
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  for (const DType dtype : {f32, bf16, f16}) {
+    for (const int64_t h : {1, 7, 64, 129, 384, 1000}) {
+      for (const int64_t n : {0, 1, 5, 33}) list.push_back({dtype, n, h, 0});
+    }
+    list.push_back({dtype, 9, 100, 28});
+  }
+  return list;
+}
+
+/// The error of the result's rounding, and of a sum of h terms in f32 folded by vectors.
+double tolerance(const Case& c) { return 2 * test::half_ulp(c.dtype) + 40 * test::half_ulp(f32); }
+
+std::string name(const Case& c) { return format("{} [{}, {}], gap {}", c.dtype, c.n, c.h, c.gap); }
+
+/// Runs f(x, y) on an input and an output with the case's strides; gives both.
+template <class F>
+void run(const Case& c, F f) {
+  const OwnedTensor x_storage = random_tensor(c.dtype, {c.n, c.h + c.gap}, 1);
+  const OwnedTensor y_storage = test::filled_tensor(c.dtype, {c.n, c.h + c.gap}, 7);
+  const Tensor x = test::with_row_gap(x_storage, c.h), y = test::with_row_gap(y_storage, c.h);
+  f(x, y);
+  if (c.gap == 0) return;
+  for (const double between : values(y_storage.view().slice(1, c.h, c.gap))) {
+    ASSERT_EQ(between, 7) << "written between rows";
+  }
+}
+
+TEST(RmsNorm, AgreesWithTheReference) {
+  for (const Case& c : cases()) {
+    const OwnedTensor w = random_tensor(c.dtype, {c.h}, 2);
+    run(c, [&](const Tensor& x, const Tensor& y) {
+      kernels::rms_norm(x, w, 1e-6F, y);
+      test::expect_close(y, reference::rms_norm(values(x), values(w), 1e-6F), tolerance(c), 1e-6,
+                         name(c));
+    });
+  }
+}
+
+TEST(LayerNorm, AgreesWithTheReference) {
+  for (const Case& c : cases()) {
+    const OwnedTensor w = random_tensor(f32, {c.h}, 2), b = random_tensor(f32, {c.h}, 3);
+    run(c, [&](const Tensor& x, const Tensor& y) {
+      kernels::layer_norm(x, w, b, 1e-5F, y);
+      test::expect_close(y, reference::layer_norm(values(x), values(w), values(b), 1e-5F),
+                         tolerance(c), 1e-5, name(c));
+    });
+  }
+}
+
+TEST(Softmax, AgreesWithTheReference) {
+  for (const Case& c : cases()) {
+    run(c, [&](const Tensor& x, const Tensor& y) {
+      kernels::softmax(x, 1.5F, y);
+      test::expect_close(y, reference::softmax(values(x), static_cast<size_t>(c.h), 1.5),
+                         tolerance(c), 1e-7, name(c));
+    });
+  }
+}
+
+TEST(Softmax, HandlesLargeValuesAndSpecialRows) {
+  OwnedTensor x(f32, {4, 3}), y(f32, {4, 3});
+  const double inf = INFINITY, nan = NAN;
+  test::assign(x, {1e30, 1e30, -1e30, /**/ -inf, 0, 0, /**/ nan, 1, 2, /**/ -inf, -inf, -inf});
+  kernels::softmax(x, 1.0F, y);
+  test::expect_close(y, {0.5, 0.5, 0, 0, 0.5, 0.5, nan, nan, nan, nan, nan, nan}, 1e-6, 0,
+                     "special rows");
+}
+
+TEST(RmsNorm, WorksInPlace) {
+  const OwnedTensor x = random_tensor(f32, {5, 70}, 1), w = random_tensor(f32, {70}, 2);
+  const auto wanted = reference::rms_norm(values(x), values(w), 1e-6F);
+  kernels::rms_norm(x, w, 1e-6F, x);
+  test::expect_close(x, wanted, 1e-5, 1e-6, "in place");
+}
+
+TEST(RmsNorm, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor x(f32, {4, 8}), y(f32, {4, 8}), w(f32, {9}), i(i32, {4, 8}), flat(f32, {8});
+  EXPECT_EQ(test::error_of([&] { kernels::rms_norm(x, w, 1e-6F, y); }),
+            "rms_norm: w is f32 [9], it must be [8] [h]");
+  EXPECT_EQ(test::error_of([&] { kernels::rms_norm(i, flat, 1e-6F, y); }),
+            "rms_norm: x is i32 [4, 8], it must be f32, bf16 or f16");
+  EXPECT_EQ(test::error_of([&] { kernels::rms_norm(flat, flat, 1e-6F, y); }),
+            "rms_norm: x is f32 [8], it must have 2 dimensions");
+  EXPECT_EQ(test::error_of([&] { kernels::rms_norm(x, flat, 1e-6F, flat); }),
+            "rms_norm: y is f32 [8], it must be f32 [4, 8] like x");
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,28 @@
+// Checks of arguments that the functions of the library share. Each raises an Error whose text
+// begins with the function's name and tells what was given and what is needed.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "tilewright/runtime/tensor.h"
+
+namespace tw::kernels {
+
+/// A tensor with its name, for messages.
+struct Named {
+  std::string_view name;
+  const Tensor& tensor;
+};
+
+/// `rms_norm: x is bf16 [4, 2, 8], it must have 2 dimensions`.
+void check_rank(std::string_view function, const Named& t, int rank);
+/// `rms_norm: x is i32 [4, 8], it must be f32, bf16 or f16`.
+void check_dtype(std::string_view function, const Named& t, std::initializer_list<DType> allowed);
+/// `rms_norm: w is f32 [9], it must be [8]`; `like` says where that comes from, may be empty.
+void check_shape(std::string_view function, const Named& t, const Shape& shape,
+                 std::string_view like = {});
+/// Shape and dtype of another tensor.
+void check_like(std::string_view function, const Named& t, const Named& other);
+
+}  // namespace tw::kernels

@@ -1,0 +1,52 @@
+// y[i, :] = (x[i, :] - mean) / sqrt(variance + eps) * w + b.
+// Memory bound: x is read once, y written once; the row stays in the nearest cache between its
+// three uses.
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/norm.h"
+#include "tilewright/lang/lang.h"
+
+namespace tw::kernels {
+namespace {
+
+void dataflow(Builder& k, DType dtype, DType weight) {
+  const Expr n = k.dim("n"), x_row = k.dim("x_row"), y_row = k.dim("y_row");
+  const int64_t h = k.constant("h");
+  const int64_t rows = k.tunable("rows", 4);
+  const Buffer x = k.input("x", dtype, {n, h}, {.strides = {x_row, 1}});
+  const Buffer w = k.input("w", weight, {h}), b = k.input("b", weight, {h});
+  const Expr eps = k.scalar("eps", f32);
+  const Buffer y = k.output("y", dtype, {n, h}, {.strides = {y_row, 1}});
+  k.launch({cdiv(n, rows)}, [&](Expr block) {
+    const auto here = at(block * rows, rows);
+    const Tile v = cast(load(x(here, all)), f32);
+    const double count = static_cast<double>(h);
+    const Tile centered = v - sum(v, 1) / count;
+    const Tile scale = rsqrt(sum(centered * centered, 1) / count + eps);
+    store(y(here, all), cast(centered * scale * cast(load(w), f32) + cast(load(b), f32), dtype));
+  });
+}
+
+const Jit& kernel() {
+  static const Jit jit(
+      define_kernel("layer_norm", dataflow).schedule(targets::cpu, [](Schedule& s, const Case&) {
+        s.set("rows", 1);
+      }));
+  return jit;
+}
+
+}  // namespace
+
+void layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps, const Tensor& y,
+                Stream stream) {
+  check_rank("layer_norm", {"x", x}, 2);
+  check_dtype("layer_norm", {"x", x}, {f32, bf16, f16});
+  check_dtype("layer_norm", {"w", w}, {f32, bf16, f16});
+  check_shape("layer_norm", {"w", w}, {x.dim(1)}, "[h]");
+  check_like("layer_norm", {"b", b}, {"w", w});
+  check_like("layer_norm", {"y", y}, {"x", x});
+  kernel()({x.dtype(), w.dtype()}, {{"h", x.dim(1)}}, x.device().kind)
+      .launch(stream, {x, w, b, eps, y});
+}
+
+}  // namespace tw::kernels

@@ -1,0 +1,44 @@
+// y[i, :] = exp(scale * x[i, :] - max) / sum of the same.
+// Memory bound where exp keeps up: x is read once, y written once, the exponentials stay in the
+// nearest cache.
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/norm.h"
+#include "tilewright/lang/lang.h"
+
+namespace tw::kernels {
+namespace {
+
+void dataflow(Builder& k, DType dtype) {
+  const Expr n = k.dim("n"), x_row = k.dim("x_row"), y_row = k.dim("y_row");
+  const int64_t h = k.constant("h");
+  const int64_t rows = k.tunable("rows", 4);
+  const Buffer x = k.input("x", dtype, {n, h}, {.strides = {x_row, 1}});
+  const Expr factor = k.scalar("scale", f32);
+  const Buffer y = k.output("y", dtype, {n, h}, {.strides = {y_row, 1}});
+  k.launch({cdiv(n, rows)}, [&](Expr block) {
+    const auto here = at(block * rows, rows);
+    const Tile v = cast(load(x(here, all)), f32) * factor;
+    const Tile e = exp(v - max(v, 1));
+    store(y(here, all), cast(e * (1.0F / sum(e, 1)), dtype));
+  });
+}
+
+const Jit& kernel() {
+  static const Jit jit(
+      define_kernel("softmax", dataflow).schedule(targets::cpu, [](Schedule& s, const Case&) {
+        s.set("rows", 1);
+      }));
+  return jit;
+}
+
+}  // namespace
+
+void softmax(const Tensor& x, float scale, const Tensor& y, Stream stream) {
+  check_rank("softmax", {"x", x}, 2);
+  check_dtype("softmax", {"x", x}, {f32, bf16, f16});
+  check_like("softmax", {"y", y}, {"x", x});
+  kernel()({x.dtype()}, {{"h", x.dim(1)}}, x.device().kind).launch(stream, {x, scale, y});
+}
+
+}  // namespace tw::kernels
