@@ -32,6 +32,21 @@ TEST(GuardBounds, TestsAWholeBoxOnce) {
              "    }\n  }\n}"));
 }
 
+TEST(GuardBounds, TestsANestOfSerialLoopsOnce) {
+  EXPECT_IR_EQ(guard_bounds(launch("(n + 3) // 4",
+                                   "alloc t: f32[4] local\n"
+                                   "for i in 0:4 { for j in 0:64 vectorized { "
+                                   "t[i] = X[b * 4 + i, j] } }")),
+               launch("(n + 3) // 4",
+                      "alloc t: f32[4] local\n"
+                      "if 0 <= n - b * 4 - 4 {\n"
+                      "  for i in 0:4 { for j in 0:64 vectorized { "
+                      "t[i] = X![b * 4 + i, j] } }\n"
+                      "} else {\n"
+                      "  for i in 0:4 { for j in 0:64 vectorized { "
+                      "t[i] = if_else(b * 4 + i < n, X![b * 4 + i, j], 0.0) } }\n}"));
+}
+
 TEST(GuardBounds, GuardsAComputedIndexByItself) {
   EXPECT_IR_EQ(guard_bounds(launch("n", "parallel j in 64 { Y[b, j] = X[cast(X[b, j], i64), j] }")),
                launch("n",

@@ -47,14 +47,10 @@ class GuardBounds : public ir::Rewriter {
         return children(stmt);
       }
       case ir::Kind::For: {
-        const auto& loop = stmt.as<ir::For>();
-        const auto step = ir::as_int(loop.step);
-        const Bounds::Scope scope(bounds_);
-        if (step && *step > 0) bounds_.bind(loop.var, loop.lo, loop.hi, *step);
-        if (in_box_ && step && *step > 0) box_.push_back({loop.var, loop.lo, loop.hi});
-        Stmt next = children(stmt);
-        if (in_box_ && step && *step > 0) box_.pop_back();
-        return next;
+        if (!in_box_ && is_plain_nest(stmt)) {
+          return version(stmt, [&] { return rewrite_loop(stmt); });
+        }
+        return rewrite_loop(stmt);
       }
       case ir::Kind::Let: {
         const auto& let = stmt.as<ir::Let>();
@@ -149,6 +145,28 @@ class GuardBounds : public ir::Rewriter {
     return ir::le(ir::index(0), margin.to_expr());
   }
 
+  Stmt rewrite_loop(const Stmt& stmt) {
+    const auto& loop = stmt.as<ir::For>();
+    const auto step = ir::as_int(loop.step);
+    const Bounds::Scope scope(bounds_);
+    if (!step || *step <= 0) return children(stmt);
+    bounds_.bind(loop.var, loop.lo, loop.hi, *step);
+    if (in_box_) box_.push_back({loop.var, loop.lo, loop.hi});
+    Stmt next = children(stmt);
+    if (in_box_) box_.pop_back();
+    return next;
+  }
+
+  /// A loop nest of element statements, as of a multiply: doubled as a whole, like a box.
+  static bool is_plain_nest(const Stmt& stmt) {
+    bool plain = true;
+    ir::for_each_stmt(stmt, [&](const Stmt& s) {
+      plain = plain && !s.is<ir::Parallel>() && !s.is<ir::While>() && !s.is<ir::Atomic>() &&
+              !s.is<ir::Break>() && !s.is<ir::Continue>();
+    });
+    return plain;
+  }
+
   Stmt version_box(const Stmt& stmt, const ir::Parallel& loop) {
     if (in_box_) return children(stmt);
     const Bounds::Scope scope(bounds_);
@@ -156,8 +174,16 @@ class GuardBounds : public ir::Rewriter {
       bounds_.bind(loop.vars[d], ir::index(0), loop.extents[d]);
       box_.push_back({loop.vars[d], ir::index(0), loop.extents[d]});
     }
+    Stmt result = version(stmt, [&] { return children(stmt); });
+    box_.clear();
+    return result;
+  }
+
+  /// What `guard` makes of a loop, with a version for boxes that lie inside as a whole beside it.
+  template <class Guard>
+  Stmt version(const Stmt& stmt, Guard guard) {
     bound_inside_.clear();
-    ir::for_each_stmt(loop.body, [&](const Stmt& s) {
+    ir::for_each_stmt(stmt, [&](const Stmt& s) {
       if (const auto* let = s.try_as<ir::Let>()) bound_inside_.push_back(let->var);
       if (const auto* atomic = s.try_as<ir::Atomic>(); atomic != nullptr && atomic->result) {
         bound_inside_.push_back(atomic->result);
@@ -165,17 +191,14 @@ class GuardBounds : public ir::Rewriter {
     });
     in_box_ = true;
     hoisted_ = {};
-    const Stmt guarded = children(stmt);
-    Stmt result = guarded;
+    Stmt result = guard();
     if (hoisted_) {
       const Expr test = hoisted_;
       trusted_ = true;
-      const Stmt interior = children(stmt);
+      result = ir::if_(test, ir::with_fresh_bindings(guard()), result);
       trusted_ = false;
-      result = ir::if_(test, ir::with_fresh_bindings(interior), guarded);
     }
     in_box_ = false;
-    box_.clear();
     return result;
   }
 
