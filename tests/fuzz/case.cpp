@@ -82,4 +82,19 @@ std::vector<sim::Argument> Case::arguments() {
   return arguments;
 }
 
+Case Case::for_program(const ir::Program& other) const {
+  const auto name = [](const ir::Param& param) {
+    return param.buffer ? param.buffer.name() : param.var.name();
+  };
+  Case result;
+  result.seed = seed;
+  result.program = other;
+  for (const ir::Param& wanted : other.params) {
+    for (size_t p = 0; p < values.size(); ++p) {
+      if (name(program.params[p]) == name(wanted)) result.values.push_back(values[p]);
+    }
+  }
+  return result;
+}
+
 }  // namespace tw::fuzz

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/fuzz/random.h"
+#include "tests/reference/tolerance.h"
 #include "tilewright/ir/nodes.h"
 #include "tilewright/sim/interpreter.h"
 
@@ -21,6 +22,7 @@ struct ParamValue {
   std::vector<std::byte> memory;
   bool is_scalar = false;
   uint64_t scalar = 0;
+  reference::Tolerance tolerance;  // of what a program writes to it
 
   /// `shift`: elements (bytes, of packed types) by which it is off the alignment of its memory.
   static ParamValue tensor(DType dtype, std::vector<int64_t> shape, std::vector<int64_t> strides,
@@ -39,13 +41,11 @@ struct Case {
   uint64_t seed = 0;
   ir::Program program;
   std::vector<ParamValue> values;  // by parameter
-  /// Results must agree bit for bit (any NaN equals any NaN). Otherwise some outputs are sums of
-  /// rounded floats or fast functions, `longest_sum` elements long at most.
-  bool bitwise = true;
-  int64_t longest_sum = 0;
 
   /// Arguments over this case's memory.
   std::vector<sim::Argument> arguments();
+  /// The values of the parameters that `program` has, found by name.
+  Case for_program(const ir::Program& other) const;
 };
 
 }  // namespace tw::fuzz

@@ -1,38 +1,47 @@
-#include <cstdio>
+// Random programs, a few hundred of each kind; fuzz_slow_test.cpp runs many.
+#include <algorithm>
 
 #include <gtest/gtest.h>
 
+#include "tests/fuzz/check.h"
 #include "tests/fuzz/generator.h"
 #include "tilewright/base/env.h"
+#include "tilewright/ir/equal.h"
+#include "tilewright/ir/text.h"
+#include "tilewright/ir/verify.h"
 
 namespace tw::fuzz {
-TEST(Fuzz, ProgramsAreLegal) {
-  const auto count = static_cast<uint64_t>(env::fuzz_programs.get());
-  const auto first = static_cast<uint64_t>(env::fuzz_seed.get());
-  int bad = 0;
-  for (uint64_t seed = first; seed < first + count && bad < 10; ++seed) {
-    Case one = generate(seed), two = one;
-    sim::RunOptions options;
-    options.check_overflow = true;
-    const auto a = sim::interpret(one.program, one.arguments(), options);
-    if (!a.findings.empty()) {
-      ++bad;
-      ADD_FAILURE() << "seed " << seed << "\n" << sim::to_text(a.findings);
-      continue;
-    }
-    options.seed = seed;
-    const auto b = sim::interpret(two.program, two.arguments(), options);
-    if (!b.findings.empty()) {
-      ++bad;
-      ADD_FAILURE() << "shuffled seed " << seed << "\n" << sim::to_text(b.findings);
-      continue;
-    }
-    for (size_t i = 0; i < one.values.size(); ++i)
-      if (one.values[i].memory != two.values[i].memory) {
-        ++bad;
-        ADD_FAILURE() << "seed " << seed << " param " << i << " differs";
-        break;
-      }
+namespace {
+
+uint64_t first_seed() { return static_cast<uint64_t>(env::fuzz_seed.get()); }
+int64_t few() { return std::min<int64_t>(env::fuzz_programs.get(), 300); }
+
+TEST(Fuzz, ProgramsAreLegalInAnyOrder) { expect_agreement(interpreter(17), first_seed(), few()); }
+
+TEST(Fuzz, ProgramsAreWellFormed) {
+  for (int64_t i = 0; i < few(); ++i) {
+    const Case one = generate(first_seed() + static_cast<uint64_t>(i));
+    const auto violations = ir::violations(one.program, ir::Level::tile);
+    ASSERT_TRUE(violations.empty()) << "seed " << one.seed << ": " << violations[0];
   }
 }
+
+TEST(Fuzz, ProgramsAreTheSameAfterPrintingAndParsing) {
+  for (int64_t i = 0; i < few(); ++i) {
+    const Case one = generate(first_seed() + static_cast<uint64_t>(i));
+    const std::string text = ir::print(one.program);
+    const ir::Program parsed = ir::parse_program(text);
+    ASSERT_TRUE(ir::structurally_equal(one.program, parsed)) << "seed " << one.seed << "\n" << text;
+    ASSERT_EQ(ir::print(parsed), text) << "seed " << one.seed;
+  }
+}
+
+TEST(Fuzz, TheSameSeedMakesTheSameProgramAndInputs) {
+  const Case a = generate(first_seed()), b = generate(first_seed());
+  EXPECT_EQ(ir::print(a.program), ir::print(b.program));
+  ASSERT_EQ(a.values.size(), b.values.size());
+  for (size_t p = 0; p < a.values.size(); ++p) EXPECT_EQ(a.values[p].memory, b.values[p].memory);
+}
+
+}  // namespace
 }  // namespace tw::fuzz

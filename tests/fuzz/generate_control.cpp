@@ -16,7 +16,7 @@ using ir::Stmt;
 Expr Generator::uniform_value(DType dtype, int depth) {
   const size_t leaves = exprs_.leaves.size();
   for (const Tile& tile : tiles_) {
-    if (tile.rough || tile.is_fragment()) continue;
+    if (tile.is_rough() || tile.is_fragment()) continue;
     exprs_.leaves.push_back({tile.dtype(), [this, tile] {
                                std::vector<Expr> at;
                                for (const int64_t extent : tile.shape)

@@ -3,6 +3,7 @@
 
 #include "tests/fuzz/generator.h"
 #include "tilewright/base/convert.h"
+#include "tilewright/sim/element.h"
 
 namespace tw::fuzz {
 
@@ -23,8 +24,9 @@ bool contains(const std::vector<DType>& list, DType dtype) {
 }  // namespace
 
 Tile Generator::summable(bool tiny, const std::vector<DType>& dtypes) {
-  const Tile* found = pick(
-      [&](const Tile& t) { return t.small && !t.rough && !tiny && contains(dtypes, t.dtype()); });
+  const Tile* found = pick([&](const Tile& t) {
+    return t.small && !t.is_rough() && !tiny && contains(dtypes, t.dtype());
+  });
   if (found != nullptr && random_.chance(60)) return *found;
   const DType dtype = random_.pick(dtypes);
   const Tile tile = small_tile(dtype, tile_shape(dtype), {}, tiny);
@@ -32,13 +34,35 @@ Tile Generator::summable(bool tiny, const std::vector<DType>& dtypes) {
   return tile;
 }
 
-void Generator::finish_sum(Tile tile, int64_t length) {
+void Generator::finish_sum(Tile tile, int64_t length, int64_t roundings) {
   tile.small = false;
-  if (!case_.bitwise && tile.dtype().is_float()) {
-    tile.rough = true;
-    case_.longest_sum = std::max(case_.longest_sum, length);
+  const DType dtype = tile.dtype();
+  if (rounds_ && dtype.is_float()) {
+    tile.tolerance = reference::sum_tolerance(sim::fold_dtype(dtype, false), dtype, length,
+                                              16.0 * static_cast<double>(length), roundings);
   }
   add(std::move(tile));
+}
+
+void Generator::fast_function() {
+  if (!rounds_) return elementwise();
+  // In [0.5, 4.5], where the approximations are as good as they get.
+  const DType dtype = random_.pick({f32, f16, bf16});
+  Tile tile = allocate(dtype, tile_shape(dtype));
+  write_elements(tile, [&](DType type) {
+    const Expr magnitude = ir::op(ir::OpCode::abs, type, {exprs_.moderate_number(type, 2)});
+    const Expr x = ir::op(ir::OpCode::add, type, {magnitude, ir::literal(type, 0.5)});
+    return ir::make<ir::Op>({}, [&](ir::Op& n) {
+      n.code = random_.pick({ir::OpCode::exp, ir::OpCode::exp2, ir::OpCode::log, ir::OpCode::log2,
+                             ir::OpCode::sin, ir::OpCode::cos, ir::OpCode::tanh, ir::OpCode::rcp,
+                             ir::OpCode::rsqrt});
+      n.dtype = type;
+      n.args = {x};
+      n.exactness = ir::Exactness::fast;
+    });
+  });
+  tile.tolerance = reference::fast_tolerance(dtype);
+  add(tile);
 }
 
 void Generator::reduce() {
@@ -55,7 +79,7 @@ void Generator::reduce() {
     src = summable(tiny, kSummed);
   } else {
     const Tile* found = pick([&](const Tile& t) {
-      return !t.rough &&
+      return !t.is_rough() &&
              (bits ? t.dtype().is_int() || t.dtype().is_bool()
                    : t.dtype().is_int() || (t.dtype().has_float_arithmetic() && t.dtype() != tf32));
     });
@@ -229,7 +253,7 @@ void Generator::pipelined_gemm() {
     loop.stages = loop.loop == ir::LoopKind::pipelined ? random_.range(0, 3) : 0;
     loop.body = body;
   }));
-  finish_sum(c, k * steps + 1);
+  finish_sum(c, k * steps + 1, steps + 1);
 }
 
 void Generator::reducer() {
@@ -255,7 +279,7 @@ void Generator::reducer() {
   }));
   const Shape box = {shape[0], random_.range(1, 17)};
   const Vars vars = loop_vars(2);
-  const bool rounds = !case_.bitwise && dtype.is_float() && kind == ReduceKind::sum;
+  const bool rounds = rounds_ && dtype.is_float() && kind == ReduceKind::sum;
   parallel(vars, box, scope([&] {
              exprs_.indices.insert(exprs_.indices.end(), vars.begin(), vars.end());
              add_tile_leaves(vars, box, partial);

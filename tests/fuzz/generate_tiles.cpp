@@ -46,7 +46,7 @@ const Tile* Generator::pick(const std::function<bool(const Tile&)>& wanted) {
 
 Generator::Vars Generator::loop_vars(size_t count) {
   Vars vars;
-  for (size_t i = 0; i < count; ++i) vars.push_back(ir::Var::make(name("i"), i64));
+  for (size_t i = 0; i < count; ++i) vars.push_back(ir::Var::make(name("p"), i64));
   return vars;
 }
 
@@ -66,7 +66,7 @@ void Generator::parallel(const Vars& vars, const Shape& extents, Stmt body) {
 
 void Generator::add_tile_leaves(const Vars& vars, const Shape& extents, const ir::Buffer& written) {
   for (const Tile& tile : tiles_) {
-    if (tile.rough || (written && tile.aliases(written))) continue;
+    if (tile.is_rough() || (written && tile.aliases(written))) continue;
     // Dimensions are matched from the last; what doesn't match is indexed at will, in shared
     // memory.
     std::vector<Expr> at(tile.shape.size());
@@ -150,7 +150,7 @@ void Generator::write_elements(const Tile& tile, const std::function<Expr(DType)
 Tile Generator::small_tile(DType dtype, Shape shape, std::optional<MemSpace> space, bool tiny) {
   Tile tile = allocate(dtype, std::move(shape), space);
   tile.small = true;
-  const bool rounds = !case_.bitwise && dtype.has_float_arithmetic() && !tiny;
+  const bool rounds = rounds_ && dtype.has_float_arithmetic() && !tiny;
   write_elements(tile, [&](DType type) {
     return rounds ? exprs_.moderate_number(type, 2) : exprs_.small_number(type, 2, tiny);
   });
@@ -229,7 +229,7 @@ void Generator::elementwise() {
 }
 
 void Generator::update_elements() {
-  const Tile* found = pick([](const Tile& t) { return !t.rough; });
+  const Tile* found = pick([](const Tile& t) { return !t.is_rough(); });
   if (found == nullptr) return elementwise();
   const Tile tile = *found;
   const Vars vars = loop_vars(tile.shape.size());
@@ -247,7 +247,7 @@ void Generator::update_elements() {
 }
 
 void Generator::copy_tiles() {
-  const Tile* found = pick([](const Tile& t) { return !t.rough && !t.dtype().is_sub_byte(); });
+  const Tile* found = pick([](const Tile& t) { return !t.is_rough() && !t.dtype().is_sub_byte(); });
   if (found == nullptr) return load_tile();
   const Tile src = *found;
   DType to = random_.chance(50) ? src.dtype() : random_.pick(all_dtypes());
@@ -277,8 +277,9 @@ void Generator::copy_tiles() {
 }
 
 void Generator::transpose_tile() {
-  const Tile* found = pick(
-      [](const Tile& t) { return !t.rough && t.shape.size() >= 2 && !t.dtype().is_sub_byte(); });
+  const Tile* found = pick([](const Tile& t) {
+    return !t.is_rough() && t.shape.size() >= 2 && !t.dtype().is_sub_byte();
+  });
   if (found == nullptr) return load_tile();
   const Tile src = *found;
   Shape shape = src.shape;
@@ -295,7 +296,7 @@ void Generator::transpose_tile() {
 
 void Generator::view() {
   const Tile* found = pick([](const Tile& t) {
-    return !t.rough && !t.is_fragment() && !t.dtype().is_sub_byte() && !t.buffer->view_of;
+    return !t.is_rough() && !t.is_fragment() && !t.dtype().is_sub_byte() && !t.buffer->view_of;
   });
   if (found == nullptr) return elementwise();
   Tile view = *found;

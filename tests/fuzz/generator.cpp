@@ -23,7 +23,7 @@ Case generate(uint64_t seed) { return Generator(seed).run(); }
 Generator::Generator(uint64_t seed) : random_(seed) {
   case_.seed = seed;
   case_.program.name = "fuzz" + std::to_string(seed);
-  case_.bitwise = !random_.chance(12);
+  rounds_ = random_.chance(12);
 }
 
 Case Generator::run() {
@@ -37,7 +37,6 @@ Case Generator::run() {
     tensor(ir::ParamKind::input, "x", u8, {{case_.program.symbols[i].var, symbol_values_[i]}},
            false);
   }
-  case_.bitwise = case_.longest_sum == 0;
   return std::move(case_);
 }
 
@@ -192,7 +191,7 @@ void Generator::store_output(const Tile& tile) {
   // Each block has a slot of its own: the leading dimensions are the block's index. The tile's part
   // may be smaller than the tile, or begin before it.
   DType dtype = tile.dtype();
-  if (tile.rough) {
+  if (tile.is_rough()) {
     dtype = f64;
   } else if (random_.chance(30)) {
     const DType other = random_.pick(all_dtypes());
@@ -215,6 +214,7 @@ void Generator::store_output(const Tile& tile) {
   }
   const auto kind = random_.chance(80) ? ir::ParamKind::output : ir::ParamKind::inout;
   dst.buffer = tensor(kind, "y", dtype, shape, false);
+  case_.values.back().tolerance = tile.tolerance;
   emit(ir::make<ir::Copy>({}, [&](ir::Copy& n) {
     n.src = ir::Region::whole(tile.buffer);
     n.dst = dst;
@@ -222,7 +222,7 @@ void Generator::store_output(const Tile& tile) {
 }
 
 void Generator::store_to_workspace(const Tile& tile) {
-  if (tile.rough || !random_.chance(40)) return;
+  if (tile.is_rough() || !random_.chance(40)) return;
   std::vector<Expr> shape;
   ir::Region dst;
   for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -280,17 +280,18 @@ void Generator::statement() {
     Make make;
   };
   static const std::vector<Row> kRows = {
-      {10, false, &Generator::load_tile},    {3, false, &Generator::fill_tile},
-      {10, false, &Generator::elementwise},  {8, false, &Generator::update_elements},
-      {5, false, &Generator::copy_tiles},    {4, false, &Generator::transpose_tile},
-      {7, false, &Generator::reduce},        {2, false, &Generator::predicate},
-      {5, false, &Generator::scan},          {6, false, &Generator::gemm},
-      {3, true, &Generator::pipelined_gemm}, {3, false, &Generator::reducer},
-      {4, false, &Generator::view},          {4, false, &Generator::variable},
-      {4, false, &Generator::assign},        {3, false, &Generator::let},
-      {4, true, &Generator::branch},         {4, true, &Generator::loop},
-      {2, true, &Generator::while_loop},     {4, false, &Generator::atomics},
-      {2, false, &Generator::exchange},      {1, false, &Generator::assertion},
+      {10, false, &Generator::load_tile},   {3, false, &Generator::fill_tile},
+      {10, false, &Generator::elementwise}, {8, false, &Generator::update_elements},
+      {5, false, &Generator::copy_tiles},   {4, false, &Generator::transpose_tile},
+      {7, false, &Generator::reduce},       {2, false, &Generator::predicate},
+      {5, false, &Generator::scan},         {2, false, &Generator::fast_function},
+      {6, false, &Generator::gemm},         {3, true, &Generator::pipelined_gemm},
+      {3, false, &Generator::reducer},      {4, false, &Generator::view},
+      {4, false, &Generator::variable},     {4, false, &Generator::assign},
+      {3, false, &Generator::let},          {4, true, &Generator::branch},
+      {4, true, &Generator::loop},          {2, true, &Generator::while_loop},
+      {4, false, &Generator::atomics},      {2, false, &Generator::exchange},
+      {1, false, &Generator::assertion},
   };
   static const int kTotal = std::accumulate(kRows.begin(), kRows.end(), 0,
                                             [](int sum, const Row& r) { return sum + r.weight; });

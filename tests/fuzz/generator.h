@@ -3,8 +3,9 @@
 // Legal by construction. A tile is written in full where it is allocated; an iteration of a
 // parallel loop writes its own element only; blocks write disjoint parts of outputs, or use atomics
 // whose order doesn't show; expressions avoid what the language leaves open (expressions.h). Float
-// sums and multiplies take small integers, so that every order gives the same bits; in cases that
-// are not `bitwise` they take rounded numbers, and their results go to outputs only.
+// sums and multiplies take small integers, so that every order gives the same bits. In one case of
+// eight they take rounded numbers, and there are fast functions; what comes of these goes to
+// outputs only, which have a tolerance.
 #pragma once
 
 #include <array>
@@ -28,7 +29,9 @@ struct Tile {
   ir::Buffer buffer;
   std::vector<int64_t> shape;
   bool small = false;  // small integers: may be summed and multiplied
-  bool rough = false;  // rounded differently by others: only to be stored
+  /// Not exact: others may round differently. Then it is only stored.
+  reference::Tolerance tolerance = {};
+  bool is_rough() const { return !tolerance.is_exact(); }
   DType dtype() const { return buffer.dtype(); }
   bool is_fragment() const { return buffer.root().space() == ir::MemSpace::fragment; }
   bool aliases(const ir::Buffer& other) const { return buffer.root().same_as(other.root()); }
@@ -112,8 +115,9 @@ class Generator {
   void pipelined_gemm();
   void reducer();
   void view();
-  /// Adds the result of a sum of so many terms to the scope.
-  void finish_sum(Tile tile, int64_t length);
+  /// Adds the result of a sum of `length` terms of at most 16 each to the scope.
+  void finish_sum(Tile tile, int64_t length, int64_t roundings = 1);
+  void fast_function();
   struct GemmTypes {
     DType a, b, c;
   };
@@ -139,6 +143,7 @@ class Generator {
   Random random_;
   Expressions exprs_{random_};
   Case case_;
+  bool rounds_ = false;  // sums take rounded numbers
   int names_ = 0;
   std::vector<ir::Stmt>* out_ = nullptr;
   std::vector<Tile> tiles_;
