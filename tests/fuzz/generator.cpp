@@ -28,7 +28,7 @@ Generator::Generator(uint64_t seed) : random_(seed) {
 
 Case Generator::run() {
   // The results of two executors are compared bit by bit, so a * b + c must round twice.
-  case_.program.options.push_back({"no_contract", "1"});
+  case_.program.options.push_back({"no_contract", "on"});
   scalar_parameters();
   const int launches = random_.chance(20) ? 2 : 1;
   for (int number = 0; number < launches; ++number) launch(number);

@@ -71,5 +71,10 @@ TEST(GuardBounds, PassesTheResultOfAGuardedAtomicThroughAVariable) {
           "if 0 < n { Y![0, 1] = old }"));
 }
 
+TEST(GuardBounds, AccessesThatAreCertainlyOutsideNeedNoTestOfTheBox) {
+  EXPECT_IR_EQ(guard_bounds(launch("n", "parallel j in 64 { Y[b, j] = X[-1, j] }")),
+               launch("n", "parallel j in 64 { Y![b, j] = if_else(false, X![-1, j], 0.0) }"));
+}
+
 }  // namespace
 }  // namespace tw::pass

@@ -124,6 +124,7 @@ class GuardBounds : public ir::Rewriter {
   /// The condition at the box's worst corner, free of the box's indices; null when it is not linear
   /// in them or mentions something bound inside.
   Expr over_whole_box(const Expr& condition) const {
+    if (ir::is_false(condition)) return {};  // certainly outside
     const auto& op = condition.as<ir::Op>();
     Linear margin = Linear::of(op.args[1]);  // must be >= 0
     margin.add(Linear::of(op.args[0]), -1);

@@ -1,6 +1,7 @@
 #include "tilewright/sim/shrink.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -27,6 +28,7 @@ Stmt first_iteration(const ir::Parallel& loop) {
 
 /// Smaller statements, the smallest first. A null handle drops the statement.
 std::vector<Stmt> smaller(const Stmt& s) {
+  if (ir::is_empty(s)) return {};
   std::vector<Stmt> choices = {Stmt()};
   if (const auto* branch = s.try_as<ir::If>()) {
     choices.push_back(branch->then_body);
@@ -40,7 +42,7 @@ std::vector<Stmt> smaller(const Stmt& s) {
 }
 
 std::vector<Expr> smaller(const Expr& e) {
-  if (e.is<ir::Const>() || e.is<ir::VarNode>()) return {};
+  if (e.is<ir::Const>()) return {};
   std::vector<Expr> choices = {ir::literal(e.dtype(), 0), ir::literal(e.dtype(), 1)};
   const auto offer = [&](const Expr& operand) {
     if (operand && operand.dtype() == e.dtype()) choices.push_back(operand);
@@ -71,7 +73,7 @@ class Replace : public ir::Rewriter {
       const std::vector<Stmt> choices = smaller(s);
       if (choice >= choices.size()) return s;
       applied = true;
-      return choices[choice] ? choices[choice] : ir::make<ir::Seq>(s.loc(), [](ir::Seq&) {});
+      return choices[choice] ? choices[choice] : ir::seq({});
     }
     return children(s);
   }
@@ -93,6 +95,19 @@ class Replace : public ir::Rewriter {
  private:
   int stmt_count_ = 0, expr_count_ = 0;
 };
+
+/// Sequences without empty statements and needless nesting.
+Program tidy(const Program& program) {
+  return ir::rewrite(program, [](auto& self, const ir::Seq& seq) -> Stmt {
+    std::vector<Stmt> stmts;
+    bool changes = false;
+    for (const Stmt& s : seq.stmts) {
+      stmts.push_back(self(s));
+      changes = changes || !stmts.back().same_as(s) || s.is<ir::Seq>();
+    }
+    return changes ? ir::seq(std::move(stmts)) : Stmt(&seq);
+  });
+}
 
 /// Replaces each index constant of one value by another, in launches and block buffers.
 class ReplaceConstant : public ir::Rewriter {
@@ -136,19 +151,28 @@ struct Uses : ir::Visitor {
   }
 };
 
+/// Whether an edit changed nothing.
+bool is_same(const Program& a, const Program& b) {
+  const auto same = [](const Stmt& x, const Stmt& y) { return x.same_as(y); };
+  return a.params.size() == b.params.size() && a.workspaces.size() == b.workspaces.size() &&
+         a.symbols.size() == b.symbols.size() &&
+         std::equal(a.launches.begin(), a.launches.end(), b.launches.begin(), b.launches.end(),
+                    same);
+}
+
 class Shrinker {
  public:
   Shrinker(Program program, ir::Level level, const Fails& fails, int trials)
       : program_(std::move(program)), level_(level), fails_(fails), trials_(trials) {}
 
   Program run() {
-    bool progress = true;
-    while (progress && trials_ > 0) {
-      progress = drop_launches();
-      progress = replace(&Replace::stmt) || progress;
+    for (bool progress = true; progress && trials_ > 0;) {
+      progress = false;
+      while (drop_launches() || shrink_statements()) progress = true;
       progress = lower_constants() || progress;
-      progress = replace(&Replace::expr) || progress;
+      progress = shrink_expressions() || progress;
       progress = drop_unused() || progress;
+      keep(tidy(program_));
     }
     return program_;
   }
@@ -156,6 +180,7 @@ class Shrinker {
  private:
   /// Keeps the candidate if it still fails.
   bool keep(Program candidate) {
+    if (is_same(candidate, program_)) return false;
     if (!ir::violations(candidate, level_).empty()) return false;
     if (trials_-- <= 0 || !fails_(candidate)) return false;
     program_ = std::move(candidate);
@@ -176,26 +201,47 @@ class Shrinker {
     return progress;
   }
 
-  /// Tries all replacements at all numbers. What was replaced is tried again, since it may shrink
-  /// further.
-  bool replace(int Replace::* number) {
+  /// The program with one edit; whether there is something at that number, and such a choice.
+  std::optional<Program> edited(int Replace::* number, int at, size_t choice, bool* reached) {
+    Replace edit;
+    edit.*number = at;
+    edit.choice = choice;
+    Program candidate = program_;
+    for (Stmt& launch : candidate.launches) launch = edit.rewrite(launch);
+    *reached = edit.reached;
+    if (!edit.applied) return std::nullopt;
+    return candidate;
+  }
+
+  /// Tries the choices at one number until none helps; what was replaced may shrink further.
+  bool replace(int Replace::* number, int at, bool* reached) {
     bool progress = false;
-    for (int at = 0; trials_ > 0; ++at) {
-      for (size_t choice = 0; trials_ > 0;) {
-        Replace edit;
-        edit.*number = at;
-        edit.choice = choice;
-        Program candidate = program_;
-        for (Stmt& launch : candidate.launches) launch = edit.rewrite(launch);
-        if (!edit.reached) return progress;
-        if (!edit.applied) break;
-        if (keep(std::move(candidate))) {
-          progress = true;
-          choice = 0;
-        } else {
-          ++choice;
-        }
-      }
+    for (size_t choice = 0; trials_ > 0;) {
+      std::optional<Program> candidate = edited(number, at, choice, reached);
+      if (!candidate) break;
+      const bool kept = keep(std::move(*candidate));
+      progress = progress || kept;
+      choice = kept ? 0 : choice + 1;
+    }
+    return progress;
+  }
+
+  /// From the last statement to the first: what is used comes before its uses, which must go first.
+  bool shrink_statements() {
+    int count = 0;
+    for (const Stmt& launch : program_.launches) {
+      ir::for_each_stmt(launch, [&](const Stmt&) { ++count; });
+    }
+    bool progress = false, reached = false;
+    for (int at = count; at-- > 0;) progress = replace(&Replace::stmt, at, &reached) || progress;
+    return progress;
+  }
+
+  /// From the outside in: the largest expressions first.
+  bool shrink_expressions() {
+    bool progress = false, reached = true;
+    for (int at = 0; trials_ > 0 && reached; ++at) {
+      progress = replace(&Replace::expr, at, &reached) || progress;
     }
     return progress;
   }
