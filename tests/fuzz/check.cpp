@@ -75,6 +75,16 @@ bool is_legal(const ir::Program& program, const Case& one) {
   }
 }
 
+std::string difference(const Case& wanted, const Case& got) {
+  for (size_t p = 0; p < wanted.values.size(); ++p) {
+    if (wanted.values[p].is_scalar) continue;
+    const std::string name = wanted.program.params[p].buffer.name();
+    const std::string text = difference(name, wanted.values[p], got.values[p]);
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
 std::string disagreement(const ir::Program& program, const Case& one, const Executor& executor) {
   Case wanted = one.for_program(program), got = wanted;
   try {
@@ -87,13 +97,7 @@ std::string disagreement(const ir::Program& program, const Case& one, const Exec
   } catch (const std::exception& error) {
     return error.what();
   }
-  for (size_t p = 0; p < wanted.values.size(); ++p) {
-    if (wanted.values[p].is_scalar) continue;
-    const std::string text =
-        difference(program.params[p].buffer.name(), wanted.values[p], got.values[p]);
-    if (!text.empty()) return text;
-  }
-  return "";
+  return difference(wanted, got);
 }
 
 void expect_agreement(const Executor& executor, uint64_t first_seed, int64_t count) {

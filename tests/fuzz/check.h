@@ -19,9 +19,12 @@ Executor interpreter(uint64_t order_seed = 0);
 /// Whether the program is legal: the interpreter finds nothing wrong with it.
 bool is_legal(const ir::Program& program, const Case& one);
 
-/// How the executor's results for `program` differ from the interpreter's: which element, both
-/// values; or what it threw. Empty when they agree. Bytes around a tensor and between its elements
-/// must be untouched.
+/// Where the memory of two runs of one program differs: which element, both values. Empty when they
+/// agree. Bytes around a tensor and between its elements must be untouched.
+std::string difference(const Case& wanted, const Case& got);
+
+/// How the executor's results for `program` differ from the interpreter's, or what it threw. Empty
+/// when they agree.
 std::string disagreement(const ir::Program& program, const Case& one, const Executor& executor);
 
 /// Runs `count` cases from `first_seed` on, on all cores, and fails the current test for those that

@@ -1,0 +1,46 @@
+#include "tests/fuzz/compiled.h"
+
+#include <utility>
+#include <vector>
+
+#include "tilewright/base/convert.h"
+#include "tilewright/jit/compile.h"
+
+namespace tw::fuzz {
+namespace {
+
+Tensor tensor_of(ParamValue& value) {
+  return {value.memory.data() + value.origin, value.dtype, Shape(value.shape),
+          Shape(value.strides)};
+}
+
+Arg scalar_of(const ParamValue& value) {
+  if (value.dtype.is_bool()) return value.scalar != 0;
+  if (value.dtype == u64) return value.scalar;
+  if (value.dtype.is_int()) return decode_int(value.scalar, value.dtype);
+  return decode(value.scalar, value.dtype);
+}
+
+}  // namespace
+
+Executor compiled(std::string target) {
+  return [target = std::move(target)](const ir::Program& program, Case& one) {
+    CompileOptions options;
+    options.target = target;
+    options.cache = false;
+    const Kernel kernel = compile(program, options);
+    std::vector<Tensor> tensors;
+    tensors.reserve(one.values.size());  // arguments refer to them
+    std::vector<Arg> arguments;
+    for (ParamValue& value : one.values) {
+      if (value.is_scalar) {
+        arguments.push_back(scalar_of(value));
+      } else {
+        arguments.emplace_back(tensors.emplace_back(tensor_of(value)));
+      }
+    }
+    kernel(std::span<const Arg>(arguments));
+  };
+}
+
+}  // namespace tw::fuzz

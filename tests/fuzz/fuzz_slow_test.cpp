@@ -1,0 +1,23 @@
+// Random programs in their thousands: compiled kernels against the interpreter. TW_FUZZ_PROGRAMS
+// says how many, TW_FUZZ_SEED which is the first.
+#include <gtest/gtest.h>
+
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/compiled.h"
+#include "tilewright/base/env.h"
+
+namespace tw::fuzz {
+namespace {
+
+uint64_t first_seed() { return static_cast<uint64_t>(env::fuzz_seed.get()); }
+
+TEST(Fuzz, CpuKernelsAgreeWithTheInterpreter) {
+  expect_agreement(compiled("cpu"), first_seed(), env::fuzz_programs.get());
+}
+
+TEST(Fuzz, OrdersOfBlocksAndIterationsDontShow) {
+  expect_agreement(interpreter(first_seed() + 1), first_seed(), env::fuzz_programs.get());
+}
+
+}  // namespace
+}  // namespace tw::fuzz
