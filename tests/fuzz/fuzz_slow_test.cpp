@@ -4,6 +4,8 @@
 
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/compiled.h"
+#include "tests/fuzz/isolated.h"
+#include "tilewright/backend/backend.h"
 #include "tilewright/base/env.h"
 
 namespace tw::fuzz {
@@ -12,7 +14,8 @@ namespace {
 uint64_t first_seed() { return static_cast<uint64_t>(env::fuzz_seed.get()); }
 
 TEST(Fuzz, CpuKernelsAgreeWithTheInterpreter) {
-  expect_agreement(compiled("cpu"), first_seed(), env::fuzz_programs.get());
+  backend::load_backend("cpu");  // once, not in each process
+  expect_agreement(isolated(compiled("cpu")), first_seed(), env::fuzz_programs.get());
 }
 
 TEST(Fuzz, OrdersOfBlocksAndIterationsDontShow) {

@@ -1,0 +1,88 @@
+#include "tests/fuzz/isolated.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tilewright/base/error.h"
+
+namespace tw::fuzz {
+namespace {
+
+constexpr size_t kMessageBytes = 1 << 16;
+
+/// Memory that both processes see: a message, then the memory of each parameter.
+class SharedMemory {
+ public:
+  explicit SharedMemory(size_t bytes) : bytes_(bytes) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    TW_CHECK(memory != MAP_FAILED, "mmap of {} bytes: {}", bytes_, std::strerror(errno));
+    memory_ = static_cast<char*>(memory);
+  }
+  ~SharedMemory() { munmap(memory_, bytes_); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  char* message() const { return memory_; }
+  char* results() const { return memory_ + kMessageBytes; }
+
+ private:
+  size_t bytes_;
+  char* memory_;
+};
+
+/// Runs in the child: the results, or the message of what was thrown, go to shared memory.
+[[noreturn]] void run_child(const Executor& executor, const ir::Program& program, Case& one,
+                            const SharedMemory& shared, unsigned seconds) {
+  alarm(seconds);
+  try {
+    executor(program, one);
+    char* to = shared.results();
+    for (const ParamValue& value : one.values) {
+      if (value.memory.empty()) continue;
+      std::memcpy(to, value.memory.data(), value.memory.size());
+      to += value.memory.size();
+    }
+  } catch (const std::exception& error) {
+    std::strncpy(shared.message(), error.what(), kMessageBytes - 1);
+  }
+  _exit(0);
+}
+
+}  // namespace
+
+Executor isolated(Executor executor, unsigned seconds) {
+  return [executor = std::move(executor), seconds](const ir::Program& program, Case& one) {
+    size_t bytes = kMessageBytes;
+    for (const ParamValue& value : one.values) bytes += value.memory.size();
+    const SharedMemory shared(bytes);
+    const pid_t child = fork();
+    TW_CHECK(child >= 0, "fork: {}", std::strerror(errno));
+    if (child == 0) run_child(executor, program, one, shared, seconds);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status)) {
+      throw std::runtime_error(format("the process died of signal {} ({})", WTERMSIG(status),
+                                      strsignal(WTERMSIG(status))));
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+      throw std::runtime_error(format("the process ended with status {}", WEXITSTATUS(status)));
+    }
+    if (*shared.message() != 0) throw std::runtime_error(shared.message());
+    const char* from = shared.results();
+    for (ParamValue& value : one.values) {
+      if (value.memory.empty()) continue;
+      std::memcpy(value.memory.data(), from, value.memory.size());
+      from += value.memory.size();
+    }
+  };
+}
+
+}  // namespace tw::fuzz
