@@ -49,7 +49,7 @@ program "sample" {
 TEST(Shrink, LeavesOnlyWhatTheFailureNeeds) {
   EXPECT_IR_EQ(shrink(sample(), has_multiply), ir::parse_program(R"(tilewright ir 1
 program "sample" {
-  launch b in 1 {
+  launch b in 0 {
     alloc t: f32[1] shared
     t[0] = 0.0 * 0.0
   }
