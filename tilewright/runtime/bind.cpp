@@ -90,12 +90,16 @@ ArgumentTable::ArgumentTable(const KernelMetadata& metadata) : metadata_(metadat
                        param.strides.empty(), param.nullable, param.align - 1,
                        static_cast<uint8_t>(full_count_), static_cast<uint8_t>(short_count_)});
     if (param.kind == ParamKind::workspace) continue;
-    order_.push_back(static_cast<uint8_t>(i));
     ++full_count_;
     short_count_ += param.kind != ParamKind::output;
   }
-  std::stable_partition(order_.begin(), order_.end(),
-                        [&](uint8_t i) { return !metadata.params[i].is_tensor(); });
+  for (const bool tensors : {false, true}) {
+    for (size_t i = 0; i < metadata.params.size(); ++i) {
+      const Param& param = metadata.params[i];
+      if (param.kind == ParamKind::workspace || param.is_tensor() != tensors) continue;
+      order_.push_back(static_cast<uint8_t>(i));
+    }
+  }
 }
 
 // 1. Each argument is checked by itself, scalars first, since sizes may depend on them. Symbols are
