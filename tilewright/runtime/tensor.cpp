@@ -90,7 +90,8 @@ int64_t storage_bytes(DType dtype, int64_t numel) {
 }
 
 void* allocate_aligned(int64_t bytes, int64_t alignment) {
-  if (bytes > INT64_MAX - alignment) return nullptr;
+  constexpr int64_t kAddressSpace = int64_t{1} << 47;  // also keeps the rounding from overflow
+  if (bytes > kAddressSpace) return nullptr;
   const int64_t rounded = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
   return std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded));
 }
