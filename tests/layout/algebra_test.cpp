@@ -47,6 +47,13 @@ TEST(Inverse, ExistsForEveryInjectiveMapOfBitsAndOfCompactDigits) {
   }
 }
 
+TEST(Inverse, IsEmptyWhereDigitsLeaveSomeValuesOut) {
+  // 0 and 3 have the same digits i % 3 and i / 4.
+  EXPECT_FALSE(inverse(Layout({5}, {{{{0, 1}}, 3, 0, 1}, {{{0, 4}}, 2, 0, 3}}, {6})));
+  // The place of i ^ j modulo 5 can't be read as a digit of 4 values.
+  EXPECT_FALSE(inverse(Layout({4, 4}, {{{{0, 1}, {1, 1}}, 4, 0, 1}, {{{0, 1}}, 4, 0, 5}}, {20})));
+}
+
 TEST(Query, InjectiveAndBijectiveAreExact) {
   int injective = 0;
   for (const Sample& sample : test::all_samples()) {
@@ -98,6 +105,13 @@ TEST(Compose, ExistsForMapsOfBits) {
     }
   }
   EXPECT_GT(found, 1000);
+}
+
+TEST(Compose, NeedsNoModWhereTheWholeCoordinateIsRead) {
+  // 100 elements in 4 columns of 32: digits could add up to 127, which no element has.
+  const Layout ragged = Layout::tight({100}, {{{{0, 1}}, 32, 0, 4}, {{{0, 32}}, 4, 0, 1}}, 1);
+  EXPECT_EQ(ragged.extents(), Coords{127});
+  EXPECT_EQ(compose(ragged, row_major({127})), ragged);
 }
 
 TEST(Compose, IsEmptyWhereDigitsDoNotDivide) {

@@ -108,16 +108,19 @@ const std::vector<Sample>& rough_samples() {
     std::vector<Sample> samples;
     std::mt19937 random(12);
     const auto below = [&](int n) { return static_cast<int64_t>(random() % n); };
-    for (int i = 0; i < 1500; ++i) {
+    for (int i = 0; i < 3000; ++i) {
       const Coords shape = {1 + below(12), 1 + below(9)};
       std::vector<Term> terms;
       const int64_t count = 1 + below(4);
       for (int t = 0; t < count; ++t) {
-        const int64_t div = std::vector<int64_t>{1, 1, 2, 3, 4, 6}[below(6)];
-        terms.push_back({{{static_cast<int>(below(2)), div}},
-                         1 + below(8),
-                         static_cast<int>(below(2)),
-                         std::vector<int64_t>{0, 1, 1, 2, 3, 4, 5, 8, 12}[below(9)]});
+        Term term = {{}, 1 + below(8), static_cast<int>(below(2)), 0};
+        term.stride = std::vector<int64_t>{0, 1, 1, 2, 3, 4, 5, 8, 12}[below(9)];
+        for (int64_t s = below(4) == 0 ? 2 : 1; s > 0; --s) {
+          const int64_t div = std::vector<int64_t>{1, 1, 2, 3, 4, 6}[below(6)];
+          term.sources.push_back({static_cast<int>(below(2)), div});
+        }
+        if (term.sources.size() > 1) term.extent = int64_t{2} << below(3);
+        terms.push_back(std::move(term));
       }
       samples.push_back(make(shape, terms, 2));
     }

@@ -32,7 +32,8 @@ const std::vector<Sample>& compact_samples();
 /// Random linear maps over bits: boxes of powers of two, terms of any number of sources.
 const std::vector<Sample>& xor_samples();
 
-/// Random sums of digits, of which many are not injective, overlap, or leave gaps.
+/// Random sums of digits and exclusive ors on boxes of any size, of which many are not injective,
+/// overlap, or leave gaps.
 const std::vector<Sample>& rough_samples();
 
 /// All of them.

@@ -130,7 +130,7 @@ std::optional<Layout> unite(const Layout& layout, int64_t ratio) {
     if (term.sources == std::vector<Source>{{last, 1}} && term.out == last_out &&
         term.stride == 1) {  // the elements that become one
       const auto parts = split(term, ratio, layout.shape());
-      if (!parts || term.extent < ratio) return std::nullopt;
+      if (!parts) return std::nullopt;
       inside = ratio;
       if (parts->size() == 1) continue;
       term = parts->back();

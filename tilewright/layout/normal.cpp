@@ -61,14 +61,18 @@ bool continues(const Term& low, const Term& high, const Coords& shape) {
     if (next.div < shape[next.dim]) above.push_back(next);
   }
   if (above != high.sources) return false;
-  return low.sources.size() == 1 || is_power_of_two(high.extent);
+  // An exclusive or takes all bits of its digits, or all that are left of the only one.
+  const Source& first = high.sources.front();
+  return low.sources.size() == 1 || is_power_of_two(high.extent) ||
+         (high.sources.size() == 1 && first.div * high.extent >= shape[first.dim]);
 }
 
 bool merge_one(std::vector<Term>& terms, const Coords& shape) {
   for (size_t a = 0; a < terms.size(); ++a) {
     for (size_t b = 0; b < terms.size(); ++b) {
       if (!continues(terms[a], terms[b], shape)) continue;
-      terms[a].extent *= terms[b].extent;
+      terms[a].extent *=
+          terms[a].sources.size() > 1 ? power_of_two_from(terms[b].extent) : terms[b].extent;
       terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(b));
       return true;
     }
