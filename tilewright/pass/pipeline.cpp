@@ -71,7 +71,6 @@ RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOpt
   RunResult result{std::move(program), {}};
   Dump dump(options);
   dump.write("input", result.program);
-  if (options.verify && !passes.empty()) ir::verify(result.program, passes[0].from);
   ir::Level level = passes.empty() ? ir::Level::tile : passes[0].from;
   for (const Pass& pass : passes) {
     if (lists(options.skip, pass.name)) continue;
@@ -86,14 +85,6 @@ RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOpt
     if (options.verify) ir::verify(result.program, level, pass.name);
   }
   return result;
-}
-
-Pass check_pass(std::string name, ir::Level level, Diagnostics& diagnostics,
-                void (*check)(const ir::Program&, Diagnostics&)) {
-  return {std::move(name), level, level, [&diagnostics, check](const ir::Program& program) {
-            check(program, diagnostics);
-            return program;
-          }};
 }
 
 std::string to_text(const std::vector<PassTime>& times) {

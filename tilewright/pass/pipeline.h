@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "tilewright/base/diagnostics.h"
 #include "tilewright/ir/verify.h"
 
 namespace tw::pass {
@@ -19,7 +18,9 @@ struct Pass {
 };
 
 struct RunOptions {
-  bool verify = true;  // the result of each pass; InternalError names the pass
+  /// Verifies the result of each pass; an InternalError names the pass. What comes in is not
+  /// verified: checks (pass/checks.h) come first and speak to the author.
+  bool verify = true;
   /// A directory for the text after each pass, 01_simplify.tw and so on; empty: none. With `diff`,
   /// also what each pass changed, 01_simplify.diff.
   std::string dump_dir;
@@ -41,10 +42,6 @@ struct RunResult {
 
 /// Runs the passes in order.
 RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOptions& options = {});
-
-/// The pass that makes a warning or error of what a check finds, and changes nothing.
-Pass check_pass(std::string name, ir::Level level, Diagnostics& diagnostics,
-                void (*check)(const ir::Program&, Diagnostics&));
 
 /// A table of names and milliseconds.
 std::string to_text(const std::vector<PassTime>& times);

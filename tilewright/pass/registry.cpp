@@ -1,5 +1,12 @@
 #include "tilewright/pass/registry.h"
 
+#include "tilewright/pass/check_bounds.h"
+#include "tilewright/pass/check_epochs.h"
+#include "tilewright/pass/check_flow.h"
+#include "tilewright/pass/check_init.h"
+#include "tilewright/pass/check_pipeline.h"
+#include "tilewright/pass/check_race.h"
+#include "tilewright/pass/checks.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/lower_parallel.h"
 #include "tilewright/pass/lower_tile_ops.h"
@@ -8,11 +15,18 @@
 
 namespace tw::pass {
 
-std::vector<Pass> registry([[maybe_unused]] Diagnostics& diagnostics) {
+std::vector<Pass> registry(Diagnostics& diagnostics) {
   using ir::Level;
   using ir::Program;
   const VectorShape shape;
   return {
+      check_pass("check_bounds", check_bounds, diagnostics),
+      check_pass("check_epochs", check_epochs, diagnostics),
+      check_pass("check_flow", check_flow, diagnostics),
+      check_pass("check_init", check_init, diagnostics),
+      check_pass("check_pipeline", check_pipeline, diagnostics),
+      check_pass("check_race", check_race, diagnostics),
+      check_pass("checks", check_program, diagnostics),
       {"guard_bounds", Level::tile, Level::tile, guard_bounds},
       {"lower_parallel", Level::tile, Level::loop,
        [=](const Program& p) { return lower_parallel(p, shape); }},

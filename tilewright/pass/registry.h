@@ -1,6 +1,7 @@
 // The passes that tools run by name.
 #pragma once
 
+#include "tilewright/base/diagnostics.h"
 #include "tilewright/pass/pipeline.h"
 
 namespace tw::pass {

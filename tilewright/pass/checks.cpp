@@ -1,0 +1,31 @@
+#include "tilewright/pass/checks.h"
+
+#include "tilewright/pass/check_bounds.h"
+#include "tilewright/pass/check_epochs.h"
+#include "tilewright/pass/check_flow.h"
+#include "tilewright/pass/check_init.h"
+#include "tilewright/pass/check_pipeline.h"
+#include "tilewright/pass/check_race.h"
+
+namespace tw::pass {
+
+void check_program(const ir::Program& program, Diagnostics& diagnostics) {
+  Diagnostics flow;
+  check_flow(program, flow);
+  for (const Diagnostic& d : flow.list()) diagnostics.add(d.severity, d.finding);
+  if (flow.has_errors()) return;
+  for (const Check check : {check_epochs, check_pipeline, check_init, check_bounds, check_race}) {
+    check(program, diagnostics);
+  }
+}
+
+Pass check_pass(std::string name, Check check, Diagnostics& diagnostics) {
+  return {std::move(name), ir::Level::tile, ir::Level::tile,
+          [check, &diagnostics](const ir::Program& program) {
+            check(program, diagnostics);
+            diagnostics.throw_errors();
+            return program;
+          }};
+}
+
+}  // namespace tw::pass
