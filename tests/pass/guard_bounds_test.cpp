@@ -44,7 +44,7 @@ TEST(GuardBounds, TestsANestOfSerialLoopsOnce) {
                       "t[i] = X![b * 4 + i, j] } }\n"
                       "} else {\n"
                       "  for i in 0:4 { for j in 0:64 vectorized { "
-                      "t[i] = if_else(b * 4 + i < n, X![b * 4 + i, j], 0.0) } }\n}"));
+                      "t[i] = select(b * 4 + i < n, X![min(b * 4 + i, n - 1), j], 0.0) } }\n}"));
 }
 
 TEST(GuardBounds, GuardsAComputedIndexByItself) {

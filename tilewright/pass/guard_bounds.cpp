@@ -19,6 +19,7 @@ bool is_checked(const ir::Buffer& buffer) {
 struct BoxIndex {
   Var var;
   Expr lo, hi;  // hi exclusive
+  bool is_lane = false;
 };
 
 class GuardBounds : public ir::Rewriter {
@@ -48,7 +49,10 @@ class GuardBounds : public ir::Rewriter {
       }
       case ir::Kind::For: {
         if (!in_box_ && is_plain_nest(stmt)) {
-          return version(stmt, [&] { return rewrite_loop(stmt); });
+          in_nest_ = true;
+          Stmt next = version(stmt, [&] { return rewrite_loop(stmt); });
+          in_nest_ = false;
+          return next;
         }
         return rewrite_loop(stmt);
       }
@@ -152,7 +156,8 @@ class GuardBounds : public ir::Rewriter {
     const Bounds::Scope scope(bounds_);
     if (!step || *step <= 0) return children(stmt);
     bounds_.bind(loop.var, loop.lo, loop.hi, *step);
-    if (in_box_) box_.push_back({loop.var, loop.lo, loop.hi});
+    if (in_box_)
+      box_.push_back({loop.var, loop.lo, loop.hi, loop.loop == ir::LoopKind::vectorized});
     Stmt next = children(stmt);
     if (in_box_) box_.pop_back();
     return next;
@@ -207,14 +212,43 @@ class GuardBounds : public ir::Rewriter {
     const Expr inner = children(expr);
     if (load.unchecked || !is_checked(load.buffer)) return inner;
     const Expr open = open_condition(load.buffer, load.indices);
+    std::vector<Expr> indices = inner.as<ir::Load>().indices;
+    const bool clamped = open && clamp_in_nest(load, indices);
     const Expr inside = ir::make<ir::Load>(expr.loc(), [&](ir::Load& n) {
       n = inner.as<ir::Load>();
+      n.indices = indices;
       n.unchecked = true;
     });
     if (!open) return inside;
     const Expr safe = load.buffer->safe_value ? load.buffer->safe_value : ir::zero(load.dtype);
+    if (clamped) return ir::op(ir::OpCode::select, load.dtype, {open, inside, safe}, expr.loc());
     return ir::op(ir::OpCode::if_else, load.dtype, {rewrite_condition(open), inside, safe},
                   expr.loc());
+  }
+
+  /// In a nest of serial loops a branch around a load costs more than the load. Where all lanes
+  /// share an index whose first value in the nest is inside, the index is limited instead, so that
+  /// the load can be made whatever the guard says. Tells whether that was possible for all
+  /// dimensions.
+  bool clamp_in_nest(const ir::Load& load, std::vector<Expr>& indices) const {
+    if (!in_nest_) return false;
+    std::vector<Expr> limited = indices;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const Expr &index = load.indices[d], &extent = load.buffer.shape()[d];
+      if (!bounds_.proves(ir::le(ir::index(0), index))) return false;
+      if (bounds_.proves(ir::lt(index, extent))) continue;
+      Linear first = Linear::of(index);
+      for (auto loop = box_.rbegin(); loop != box_.rend(); ++loop) {
+        const auto coefficient = first.coefficient_of(loop->var);
+        if (!coefficient || *coefficient < 0 || (*coefficient > 0 && loop->is_lane)) return false;
+        if (*coefficient > 0)
+          first = first.without(loop->var).add(Linear::of(loop->lo), *coefficient);
+      }
+      if (!bounds_.proves(ir::lt(first.to_expr(), extent))) return false;
+      limited[d] = ir::min(indices[d], ir::sub(extent, ir::index(1)));
+    }
+    indices = std::move(limited);
+    return true;
   }
 
   /// Indices that are loads themselves are guarded inside the condition too.
@@ -283,6 +317,7 @@ class GuardBounds : public ir::Rewriter {
   std::vector<Var> bound_inside_;
   Expr hoisted_;
   bool in_box_ = false;
+  bool in_nest_ = false;  // the box is a nest of serial loops
   bool trusted_ = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
+#include "tilewright/pass/lanes.h"
 #include "tilewright/pass/lower_tile_ops.h"
 
 namespace tw::pass {
@@ -76,55 +77,59 @@ class MicroKernels {
     return ir::seq(std::move(parts));
   }
 
-  Expr dot(const Expr& held, const Expr& a, const Expr& b) const {
-    return ir::op(
-        gemm_.pairs == ir::PairFormat::bf16 ? ir::OpCode::dot2_bf16 : ir::OpCode::dot2_i16,
-        accumulator_, {held, a, b});
+  Expr multiply_add(const Expr& held, const Expr& a, const Expr& b) const {
+    switch (gemm_.pairs) {
+      case ir::PairFormat::bf16:
+        return ir::op(ir::OpCode::dot2_bf16, accumulator_, {held, a, b});
+      case ir::PairFormat::i16:
+        return ir::op(ir::OpCode::dot2_i16, accumulator_, {held, a, b});
+      case ir::PairFormat::none:
+        break;
+    }
+    if (accumulator_.is_float()) return ir::op(ir::OpCode::fma, accumulator_, {a, b, held});
+    return ir::op(ir::OpCode::add, accumulator_,
+                  {held, ir::op(ir::OpCode::mul, accumulator_, {a, b})});
   }
 
   ir::Stmt block(const Expr& row, const Expr& column, int64_t rows, int64_t columns) {
     const ir::Buffer acc = ir::make_buffer("acc", accumulator_, ir::MemSpace::local,
                                            std::vector<int64_t>{rows, columns});
-    const ir::Var lane = ir::Var::make("lane", i64);
-    const auto lanes = [&](ir::Stmt body) {
-      return ir::with_fresh_bindings(
-          ir::for_(lane, ir::index(0), ir::index(columns), std::move(body),
-                   columns == 1 ? ir::LoopKind::serial : ir::LoopKind::vectorized));
+    // body(r, j) for every row and column of the block, a vector of columns at a time.
+    const auto each = [&](auto body) {
+      return ir::with_fresh_bindings(over_lanes(columns, [&](const Expr& j) {
+        std::vector<ir::Stmt> parts;
+        for (int64_t r = 0; r < rows; ++r) parts.push_back(body(ir::index(r), j));
+        return ir::seq(std::move(parts));
+      }));
     };
-    const auto each_row = [&](auto body) {
-      std::vector<ir::Stmt> parts;
-      for (int64_t r = 0; r < rows; ++r) parts.push_back(body(ir::index(r)));
-      return lanes(ir::seq(std::move(parts)));
+    const auto c_at = [&](const Expr& r, const Expr& j) {
+      return c_.at(ir::add(row, r), ir::add(column, j));
     };
-    const auto c_at = [&](const Expr& r) { return c_.at(ir::add(row, r), ir::add(column, lane)); };
     const DType c_type = gemm_.c.buffer.dtype();
 
-    const ir::Stmt zero = each_row(
-        [&](const Expr& r) { return ir::store(acc, {r, lane}, ir::zero(accumulator_), true); });
-    const ir::Stmt resume = each_row([&](const Expr& r) {
-      return ir::store(acc, {r, lane},
-                       ir::cast(accumulator_, ir::load(gemm_.c.buffer, c_at(r), gemm_.c.unchecked)),
-                       true);
+    const ir::Stmt zero = each([&](const Expr& r, const Expr& j) {
+      return ir::store(acc, {r, j}, ir::zero(accumulator_), true);
+    });
+    const ir::Stmt resume = each([&](const Expr& r, const Expr& j) {
+      const Expr held = ir::load(gemm_.c.buffer, c_at(r, j), gemm_.c.unchecked);
+      return ir::store(acc, {r, j}, ir::cast(accumulator_, held), true);
     });
     const ir::Stmt multiply = along_k(row, column, [&](const Expr& k) {
-      // A vector of b, then a multiply-add for every row.
-      const ir::Var b_row = ir::Var::make("b", operand_);
-      std::vector<ir::Stmt> steps{ir::let(b_row, b_.load(k, ir::add(column, lane), operand_))};
-      for (int64_t r = 0; r < rows; ++r) {
-        const Expr a = a_.load(ir::add(row, ir::index(r)), k, operand_);
-        const Expr held = ir::load(acc, {ir::index(r), lane}, true);
-        const Expr next = gemm_.pairs != ir::PairFormat::none ? dot(held, a, b_row)
-                          : accumulator_.is_float()
-                              ? ir::op(ir::OpCode::fma, accumulator_, {a, b_row, held})
-                              : ir::op(ir::OpCode::add, accumulator_,
-                                       {held, ir::op(ir::OpCode::mul, accumulator_, {a, b_row})});
-        steps.push_back(ir::store(acc, {ir::index(r), lane}, next, true));
-      }
-      return lanes(ir::seq(std::move(steps)));
+      return ir::with_fresh_bindings(over_lanes(columns, [&](const Expr& j) {
+        // A vector of b, then a multiply-add for every row.
+        const ir::Var b_row = ir::Var::make("b", operand_);
+        std::vector<ir::Stmt> steps{ir::let(b_row, b_.load(k, ir::add(column, j), operand_))};
+        for (int64_t r = 0; r < rows; ++r) {
+          const Expr a = a_.load(ir::add(row, ir::index(r)), k, operand_);
+          const Expr held = ir::load(acc, {ir::index(r), j}, true);
+          steps.push_back(ir::store(acc, {ir::index(r), j}, multiply_add(held, a, b_row), true));
+        }
+        return ir::seq(std::move(steps));
+      }));
     });
-    const ir::Stmt write = each_row([&](const Expr& r) {
-      return ir::store(gemm_.c.buffer, c_at(r), ir::cast(c_type, ir::load(acc, {r, lane}, true)),
-                       gemm_.c.unchecked);
+    const ir::Stmt write = each([&](const Expr& r, const Expr& j) {
+      const Expr sum = ir::cast(c_type, ir::load(acc, {r, j}, true));
+      return ir::store(gemm_.c.buffer, c_at(r, j), sum, gemm_.c.unchecked);
     });
     const Expr clear = gemm_.clear ? gemm_.clear : ir::bool_const(false);
     return ir::seq({ir::alloc(acc), ir::if_(clear, zero, resume), multiply, write});

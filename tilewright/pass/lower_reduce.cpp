@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tilewright/ir/build.h"
+#include "tilewright/pass/lanes.h"
 #include "tilewright/pass/lower_tile_ops.h"
 
 namespace tw::pass {
@@ -111,12 +112,12 @@ class Lowering {
   /// Folds a vector loop of constant extent over `count` elements of dimension d from `from` on
   /// into acc.
   ir::Stmt fold_lanes(const ir::Buffer& acc, size_t d, const Expr& from, int64_t count) {
-    const ir::Var lane = ir::Var::make("lane", i64);
-    at_[d] = ir::add(from, lane);
-    const ir::Stmt body =
-        ir::store(acc, {lane}, step(ir::load(acc, {lane}, true), element()), true);
-    at_[d] = ir::index(0);
-    return ir::for_(lane, ir::index(0), ir::index(count), body, ir::LoopKind::vectorized);
+    return over_lanes(count, [&](const Expr& lane) {
+      at_[d] = ir::add(from, lane);
+      ir::Stmt body = ir::store(acc, {lane}, step(ir::load(acc, {lane}, true), element()), true);
+      at_[d] = ir::index(0);
+      return body;
+    });
   }
 
   // The innermost reduced dimension is contiguous (or nothing else is left to vectorize over).
@@ -201,18 +202,18 @@ class Lowering {
         ir::make_buffer("acc", accumulator_, ir::MemSpace::local, std::vector<int64_t>{width});
     std::vector<ir::Stmt> stmts{ir::alloc(acc), fill(acc, width)};
     stmts.push_back(nest(reduced_, [&] { return fold_lanes(acc, d, from, width); }));
-    const ir::Var lane = ir::Var::make("lane", i64);
-    at_[d] = ir::add(from, lane);
-    const ir::Stmt out = write(dst_index(), ir::load(acc, {lane}, true));
-    at_[d] = ir::index(0);
-    stmts.push_back(ir::for_(lane, ir::index(0), ir::index(width), out, ir::LoopKind::vectorized));
+    stmts.push_back(over_lanes(width, [&](const Expr& lane) {
+      at_[d] = ir::add(from, lane);
+      const ir::Stmt out = write(dst_index(), ir::load(acc, {lane}, true));
+      at_[d] = ir::index(0);
+      return out;
+    }));
     return ir::seq(std::move(stmts));
   }
 
   ir::Stmt fill(const ir::Buffer& acc, int64_t width) const {
-    const ir::Var lane = ir::Var::make("lane", i64);
-    return ir::for_(lane, ir::index(0), ir::index(width), ir::store(acc, {lane}, identity(), true),
-                    ir::LoopKind::vectorized);
+    return over_lanes(width,
+                      [&](const Expr& lane) { return ir::store(acc, {lane}, identity(), true); });
   }
 
   const ir::Reduce& reduce_;

@@ -2,6 +2,7 @@
 // dimension is the contiguous one.
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
+#include "tilewright/pass/lanes.h"
 #include "tilewright/pass/lower_tile_ops.h"
 
 namespace tw::pass {
@@ -50,28 +51,27 @@ ir::Stmt lower_scan(const ir::Scan& scan, const VectorShape& shape) {
   const auto walk = [&](const ir::Expr& from, int64_t width) {
     const ir::Buffer acc =
         ir::make_buffer("acc", accumulator, ir::MemSpace::local, std::vector<int64_t>{width});
-    const ir::Var lane = ir::Var::make("lane", i64), step = ir::Var::make("k", i64);
-    const auto lanes = [&](ir::Stmt body) {
-      return ir::with_fresh_bindings(
-          ir::for_(lane, ir::index(0), ir::index(width), std::move(body),
-                   width == 1 ? ir::LoopKind::serial : ir::LoopKind::vectorized));
-    };
+    const ir::Var step = ir::Var::make("k", i64);
     at[dim] = scan.reverse ? ir::sub(ir::index(n - 1), step) : ir::Expr(step);
-    if (across) at[rank - 1] = ir::add(from, lane);
-    const ir::Expr held = ir::load(acc, {lane}, true);
-    const ir::Var element = ir::Var::make("x", accumulator);
-    // The element is read before dst is written: dst may be src.
-    const ir::Stmt read = ir::let(
-        element,
-        ir::cast(accumulator, ir::load(scan.src.buffer, index(scan.src), scan.src.unchecked)));
-    const ir::Stmt update = ir::store(acc, {lane}, reduce_step(fold, false, held, element), true);
-    const ir::Stmt write = ir::store(scan.dst.buffer, index(scan.dst),
-                                     ir::cast(scan.dst.buffer.dtype(), held), scan.dst.unchecked);
-    const ir::Stmt body =
-        scan.exclusive ? ir::seq({read, write, update}) : ir::seq({read, update, write});
-    return ir::seq({ir::alloc(acc),
-                    lanes(ir::store(acc, {lane}, reduce_identity(fold, accumulator), true)),
-                    ir::for_(step, ir::index(0), ir::index(n), lanes(body))});
+    const ir::Stmt start = over_lanes(width, [&](const ir::Expr& lane) {
+      return ir::store(acc, {lane}, reduce_identity(fold, accumulator), true);
+    });
+    const ir::Stmt one = over_lanes(width, [&](const ir::Expr& lane) {
+      if (across) at[rank - 1] = ir::add(from, lane);
+      const ir::Expr held = ir::load(acc, {lane}, true);
+      const ir::Var element = ir::Var::make("x", accumulator);
+      // The element is read before dst is written: dst may be src.
+      const ir::Expr x = ir::load(scan.src.buffer, index(scan.src), scan.src.unchecked);
+      const ir::Stmt read = ir::let(element, ir::cast(accumulator, x));
+      const ir::Stmt update = ir::store(acc, {lane}, reduce_step(fold, false, held, element), true);
+      const ir::Stmt write = ir::store(scan.dst.buffer, index(scan.dst),
+                                       ir::cast(scan.dst.buffer.dtype(), held), scan.dst.unchecked);
+      return ir::make<ir::Seq>(scan.loc, [&](ir::Seq& s) {
+        s.stmts = {read, update, write};
+        if (scan.exclusive) std::swap(s.stmts[1], s.stmts[2]);
+      });
+    });
+    return ir::seq({ir::alloc(acc), start, ir::for_(step, ir::index(0), ir::index(n), one)});
   };
 
   ir::Stmt stmt;

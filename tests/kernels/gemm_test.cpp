@@ -1,0 +1,90 @@
+#include "tilewright/kernels/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/tensors.h"
+#include "tests/reference/gemm.h"
+#include "tilewright/base/format.h"
+
+namespace tw {
+namespace {
+
+using kernels::Activation;
+using kernels::GemmArgs;
+using test::random_tensor;
+using test::values;
+
+/// The error of rounding c once, and of a sum of k products in f32 whose terms are below 4.
+double absolute(int64_t k) { return static_cast<double>(k) * 4 * 0x1p-24 * 2 + 1e-6; }
+
+void check(DType dtype, DType out, int64_t m, int64_t n, int64_t k, const GemmArgs& args) {
+  const OwnedTensor a = random_tensor(dtype, args.trans_a ? Shape{k, m} : Shape{m, k}, 1);
+  const OwnedTensor b = random_tensor(dtype, args.trans_b ? Shape{n, k} : Shape{k, n}, 2);
+  const OwnedTensor c = test::filled_tensor(out, {m, n}, 9);
+  kernels::gemm(a, b, c, args);
+  auto wanted =
+      reference::multiply(values(a), values(b), static_cast<size_t>(m), static_cast<size_t>(n),
+                          static_cast<size_t>(k), args.trans_a, args.trans_b);
+  const auto bias = args.bias != nullptr ? values(*args.bias) : std::vector<double>();
+  const auto residual = args.residual != nullptr ? values(*args.residual) : std::vector<double>();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!bias.empty()) wanted[i] += bias[i % static_cast<size_t>(n)];
+    wanted[i] = reference::activate(args.activation, wanted[i]);
+    if (!residual.empty()) wanted[i] += residual[i];
+  }
+  test::expect_close(c, wanted, 2 * test::half_ulp(out), absolute(k) * 2,
+                     format("{} to {}, m {}, n {}, k {}, trans {} {}", dtype, out, m, n, k,
+                            args.trans_a, args.trans_b));
+}
+
+TEST(Gemm, AgreesWithTheReferenceForAllTransposes) {
+  for (const DType dtype : {f32, bf16, f16}) {
+    for (const bool trans_a : {false, true}) {
+      for (const bool trans_b : {false, true}) {
+        const GemmArgs args{.trans_a = trans_a, .trans_b = trans_b};
+        for (const int64_t m : {0, 1, 10, 33}) check(dtype, f32, m, 70, 50, args);
+        check(dtype, dtype, 300, 530, 257, args);
+      }
+    }
+  }
+}
+
+TEST(Gemm, SizesThatAreZeroOrOne) {
+  for (const auto& [m, n, k] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{
+           {1, 1, 1}, {3, 0, 4}, {3, 4, 0}, {0, 0, 0}, {1, 96, 384}}) {
+    check(f32, f32, m, n, k, {});
+  }
+}
+
+TEST(Gemm, Epilogues) {
+  const OwnedTensor bias = random_tensor(f32, {96}, 3), residual = random_tensor(f32, {40, 96}, 4);
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu,
+                                      Activation::gelu_tanh, Activation::silu}) {
+    check(f32, f32, 40, 96, 64,
+          {.activation = activation, .bias = &bias.view(), .residual = &residual.view()});
+  }
+  check(f32, f32, 40, 96, 64, {.bias = &bias.view()});
+  check(bf16, bf16, 40, 96, 64, {.activation = Activation::gelu, .bias = &bias.view()});
+}
+
+TEST(Gemm, StridedRows) {
+  const OwnedTensor a = random_tensor(f32, {20, 80}, 1), b = random_tensor(f32, {64, 100}, 2);
+  const OwnedTensor c = test::filled_tensor(f32, {20, 90}, 7);
+  const Tensor av = test::with_row_gap(a, 64), bv = test::with_row_gap(b, 70),
+               cv = test::with_row_gap(c, 70);
+  kernels::gemm(av, bv, cv);
+  test::expect_close(cv, reference::multiply(values(av), values(bv), 20, 70, 64, false, false),
+                     1e-6, absolute(64), "strided");
+  for (const double between : values(c.view().slice(1, 70, 20))) ASSERT_EQ(between, 7);
+}
+
+TEST(Gemm, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor a(f32, {4, 8}), b(f32, {9, 5}), c(f32, {4, 5}), i(i32, {8, 5});
+  EXPECT_EQ(test::error_of([&] { kernels::gemm(a, b, c); }),
+            "gemm: K is 8 in a f32 [4, 8] but 9 in b f32 [9, 5]");
+  EXPECT_EQ(test::error_of([&] { kernels::gemm(a, i, c); }),
+            "gemm: b is i32 [8, 5], it must be f32");
+}
+
+}  // namespace
+}  // namespace tw
