@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <vector>
 
 #include <dlfcn.h>
 
@@ -48,7 +47,6 @@ constexpr Row kRows[] = {
     {OpCode::atanh, "atanh", "u10"},
     {OpCode::erf, "erf", "u10"},
     {OpCode::erfc, "erfc", "u15"},
-    {OpCode::fmod, "fmod", ""},
 };
 
 /// The forms of a target: lanes of f32 (f64 has half of them) and the end of the name.
@@ -63,26 +61,6 @@ std::span<const Form> forms_of(const Target& target) {
   if (target.avx512) return kAvx512;
   if (target.fma) return std::span(kAvx512).subspan(1);
   return kBaseline;
-}
-
-/// Lanes first, first + 1, ... of a vector; where they go beyond its end, the last lane again.
-Val lanes_from(Val v, int first, int count) {
-  if (first == 0 && count == v.lanes()) return v;
-  std::vector<int> mask;
-  for (int i = 0; i < count; ++i) mask.push_back(std::min(first + i, v.lanes() - 1));
-  return pick_lanes(v, mask);
-}
-
-/// The values one after the other, cut to `lanes`. All have the same number of lanes.
-Val concatenate(std::span<const Val> parts, int lanes) {
-  Val all = parts[0];
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const int have = all.lanes(), more = parts[i].lanes();
-    std::vector<int> mask;
-    for (int l = 0; l < have + more; ++l) mask.push_back(l);
-    all = pick_lanes(all, lanes_from(parts[i], 0, have), mask);
-  }
-  return lanes_from(all, 0, lanes);
 }
 
 }  // namespace
@@ -109,13 +87,9 @@ std::optional<Val> call_math(const Target& target, OpCode code, ir::Exactness ex
   const std::string name =
       format("Sleef_{}_{}{}{}_{}{}", target.fma ? "finz" : "cinz", row->name,
              elem == kF64 ? "d" : "f", width, fast ? row->fast : row->accuracy, form->suffix);
-  std::vector<Val> parts;
-  for (int done = 0; done < lanes; done += width) {
-    std::vector<Val> part;
-    for (const Val& arg : args) part.push_back(lanes_from(arg, done, width));
-    parts.push_back(args[0].builder().call(name, elem, width, part, /*pure=*/true));
-  }
-  return concatenate(parts, lanes);
+  return in_pieces(width, args, [&](std::span<const Val> part) {
+    return args[0].builder().call(name, elem, width, part, /*pure=*/true);
+  });
 }
 
 void* external_function(const std::string& name) {

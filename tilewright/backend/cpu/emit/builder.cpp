@@ -77,6 +77,8 @@ LLVMTypeRef Builder::type(Elem elem, int lanes) const {
     type = LLVMPointerTypeInContext(context_, 0);
   } else if (elem.kind == Elem::integer) {
     type = LLVMIntTypeInContext(context_, static_cast<unsigned>(elem.bits));
+  } else if (elem == kBfloat) {
+    type = LLVMBFloatTypeInContext(context_);
   } else if (elem == kHalf) {
     type = LLVMHalfTypeInContext(context_);
   } else {

@@ -18,6 +18,26 @@ void match(Val& a, Val& b) {
   b = splat(b, n);
 }
 
+/// Lanes first, first + 1, ... of a vector; where they go beyond its end, the last lane again.
+Val lanes_from(Val v, int first, int count) {
+  if (first == 0 && count == v.lanes()) return v;
+  std::vector<int> mask;
+  for (int i = 0; i < count; ++i) mask.push_back(std::min(first + i, v.lanes() - 1));
+  return pick_lanes(v, mask);
+}
+
+/// The values one after the other, cut to `lanes`. All have the same number of lanes.
+Val concatenate(std::span<const Val> parts, int lanes) {
+  Val all = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const int have = all.lanes(), more = parts[i].lanes();
+    std::vector<int> mask;
+    for (int l = 0; l < have + more; ++l) mask.push_back(l);
+    all = pick_lanes(all, lanes_from(parts[i], 0, have), mask);
+  }
+  return lanes_from(all, 0, lanes);
+}
+
 /// LLVM's "undefined" lane.
 constexpr int kAnyLane = -1;
 
@@ -44,6 +64,8 @@ Elem Val::elem() const {
       return kF32;
     case LLVMDoubleTypeKind:
       return kF64;
+    case LLVMBFloatTypeKind:
+      return kBfloat;
     default:
       return kPtr;
   }
@@ -237,6 +259,17 @@ Val any_of(Val mask) {
 Val all_of(Val mask) {
   if (mask.lanes() == 1) return mask;
   return mask.builder().intrinsic("llvm.vector.reduce.and", mask);
+}
+
+Val in_pieces(int width, std::span<const Val> args, const PieceFn& f) {
+  const int lanes = args[0].lanes();
+  std::vector<Val> results;
+  for (int done = 0; done < lanes; done += width) {
+    std::vector<Val> part;
+    for (const Val& arg : args) part.push_back(lanes_from(arg, done, width));
+    results.push_back(f(part));
+  }
+  return concatenate(results, lanes);
 }
 
 }  // namespace tw::cpu

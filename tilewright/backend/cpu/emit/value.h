@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -13,13 +14,14 @@ class Builder;
 
 /// Type of one lane. Pointers have 64 bits and are a kind of their own.
 struct Elem {
-  enum Kind : uint8_t { integer, floating, pointer };
+  enum Kind : uint8_t { integer, floating, bfloat, pointer };
   int bits;
   Kind kind = integer;
   friend constexpr bool operator==(Elem, Elem) = default;
 };
 inline constexpr Elem kI1{1}, kI8{8}, kI16{16}, kI32{32}, kI64{64};
 inline constexpr Elem kHalf{16, Elem::floating}, kF32{32, Elem::floating}, kF64{64, Elem::floating};
+inline constexpr Elem kBfloat{16, Elem::bfloat};  // only as operands of intrinsics
 inline constexpr Elem kPtr{64, Elem::pointer};
 
 /// A value in generated code: a scalar, or a vector of at least two lanes.
@@ -121,6 +123,10 @@ Val insert(Val vector, Val scalar, int lane);
 /// Lane i of the result is lane mask[i] of a followed by b; negative: anything.
 Val pick_lanes(Val a, Val b, std::span<const int> mask);
 Val pick_lanes(Val a, std::span<const int> mask);
+/// Applies f to pieces of `width` lanes of all arguments, the last filled up with its last lane,
+/// and puts the results together.
+using PieceFn = std::function<Val(std::span<const Val>)>;
+Val in_pieces(int width, std::span<const Val> args, const PieceFn& f);
 /// Whether some (every) lane of a bool vector, or the bool itself, is true.
 Val any_of(Val mask);
 Val all_of(Val mask);

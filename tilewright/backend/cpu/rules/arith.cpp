@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "tilewright/backend/cpu/atoms/dot.h"
 #include "tilewright/backend/cpu/atoms/math.h"
 #include "tilewright/backend/cpu/rules/convert.h"
 #include "tilewright/backend/cpu/rules/formulas.h"
@@ -43,6 +44,22 @@ Val min_or_max(FPred pred, Val a, Val b, bool nan_wins) {
   const Val better = select(fcmp(pred, b, a), b, a);  // one instruction; a when either is NaN
   return nan_wins ? select(fcmp(FPred::uno, b, b), b, better)
                   : select(fcmp(FPred::uno, a, a), b, better);
+}
+
+/// Whether the result is an operand but for its sign.
+bool keeps_bits(OpCode code) {
+  switch (code) {
+    case OpCode::neg:
+    case OpCode::abs:
+    case OpCode::copysign:
+    case OpCode::min:
+    case OpCode::max:
+    case OpCode::min_nan:
+    case OpCode::max_nan:
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// Tests of floats, by their bits.
@@ -108,6 +125,8 @@ Val float_op(const Target& target, const ir::Op& op, std::span<const Val> args) 
       return fdiv(f_const(a, 1.0), builder.intrinsic("llvm.sqrt", a));
     case OpCode::rcp:
       return fdiv(f_const(a, 1.0), a);
+    case OpCode::fmod:
+      return frem(a, b);  // C's fmod a lane: SLEEF's gives NaN for quotients beyond 2^63
     case OpCode::copysign:
       return builder.intrinsic("llvm.copysign", {&a, 1}, args);
     default:
@@ -124,17 +143,19 @@ Val apply(const Target& target, const ir::Op& op, DType operand, std::span<const
   const OpClass op_class = ir::op_row(op.code).op_class;
   if (op_class == OpClass::choice) return select(args[0], args[1], args[2]);
   if (op_class == OpClass::reinterpret) return reinterpret(args[0], operand, op.dtype);
+  if (op_class == OpClass::dot) return dot_pairs(target, op.code, args[0], args[1], args[2]);
 
-  // 16-bit floats compute in f32; so does what an author compares without a promotion.
+  // 16-bit floats and tf32 compute in f32, and so does what an author compares without a promotion.
   const DType scalar(operand.scalar);
-  if (scalar.is_float() && register_elem(scalar).kind != Elem::floating) {
+  if (scalar.is_float() && scalar != f32 && scalar != f64) {
     std::vector<Val> wide;
     for (const Val& arg : args) wide.push_back(convert(target, arg, {scalar, f32}));
     ir::Op in_f32 = op;
     const bool gives_bool = op_class == OpClass::compare || op_class == OpClass::test;
     if (!gives_bool) in_f32.dtype = f32;
     const Val result = apply(target, in_f32, f32, wide);
-    return gives_bool ? result : convert(target, result, {f32, scalar});
+    if (gives_bool || (scalar == tf32 && keeps_bits(op.code))) return result;
+    return convert(target, result, {f32, scalar});
   }
   if (op_class == OpClass::compare) return compare(op.code, scalar, args[0], args[1]);
   if (op_class == OpClass::test) return test(op.code, args[0]);

@@ -158,7 +158,7 @@ Val round_directed(Val value, DType to, Rounding rounding, Val random) {
   const bool is_random = rounding == Rounding::rs;
   if (!is_random) {
     // A finite value stops at the largest one unless it is rounded away from zero.
-    const Val stops = rounding == Rounding::rz   ? ne(x, x) | ult(a, kInfinity)
+    const Val stops = rounding == Rounding::rz   ? ult(a, kInfinity)
                       : rounding == Rounding::rp ? negative & ult(a, kInfinity)
                                                  : ~negative & ult(a, kInfinity);
     magnitude = select(stops, umin(magnitude, format.most), magnitude);
