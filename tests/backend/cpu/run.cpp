@@ -8,6 +8,8 @@
 
 #include "tilewright/backend/cpu/device.h"
 #include "tilewright/base/convert.h"
+#include "tilewright/ir/text.h"
+#include "tilewright/ir/verify.h"
 #include "tilewright/sim/interpreter.h"
 
 namespace tw::cpu::test {
@@ -150,6 +152,8 @@ void expect_same(const Tensor& got, const Tensor& want, const std::string& what)
 
 }  // namespace
 
+constexpr int kScalar = 3;
+
 void expect_as_interpreted(const ir::Program& loops, uint64_t seed,
                            const std::function<bool(const Target&)>& runs_on) {
   const std::vector<OwnedTensor> expected = random_tensors(loops, seed);
@@ -158,10 +162,19 @@ void expect_as_interpreted(const ir::Program& loops, uint64_t seed,
     if (param.buffer) names.push_back(param.buffer.name());
   }
   std::vector<sim::Argument> arguments;
-  for (const OwnedTensor& tensor : expected) {
-    std::vector<int64_t> shape;
-    for (int d = 0; d < tensor->rank(); ++d) shape.push_back(tensor->dim(d));
-    arguments.push_back(sim::Argument::tensor(tensor->data(), tensor->dtype(), shape));
+  std::vector<Arg> scalars;
+  size_t next = 0;
+  for (const ir::Param& param : loops.params) {
+    if (param.buffer) {
+      const Tensor& tensor = expected[next++];
+      std::vector<int64_t> shape;
+      for (int d = 0; d < tensor.rank(); ++d) shape.push_back(tensor.dim(d));
+      arguments.push_back(sim::Argument::tensor(tensor.data(), tensor.dtype(), shape));
+    } else {
+      const DType dtype = param.var.dtype();
+      arguments.push_back(sim::Argument::value(dtype, encode(kScalar, dtype)));
+      scalars.push_back(dtype.is_float() ? Arg(double{kScalar}) : Arg(kScalar));
+    }
   }
   const sim::RunResult result = sim::interpret(loops, arguments);
   for (const sim::Finding& finding : result.findings) {
@@ -172,11 +185,18 @@ void expect_as_interpreted(const ir::Program& loops, uint64_t seed,
   for (const Target& target : targets_here()) {
     if (runs_on && !runs_on(target)) continue;
     const std::vector<OwnedTensor> got = random_tensors(loops, seed);
-    run(loops, target, got);
+    run(loops, target, got, scalars);
     for (size_t i = 0; i < got.size(); ++i) {
       expect_same(got[i], expected[i], format("{} on {}", names[i], target.name()));
     }
   }
+}
+
+void expect_text_as_interpreted(const std::string& text, uint64_t seed) {
+  const ir::Program program =
+      ir::parse_program("tilewright ir 1 program \"test\" {\n" + text + "\n}");
+  ir::verify(program, ir::Level::loop);
+  expect_as_interpreted(program, seed);
 }
 
 }  // namespace tw::cpu::test

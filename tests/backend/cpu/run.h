@@ -43,9 +43,14 @@ void run(const ir::Program& loops, const Target& target, const std::vector<Owned
          const std::vector<Arg>& scalars = {}, const runtime::CallContext& context = {});
 
 /// Runs the program on random tensors on every target of this machine and on the interpreter:
-/// expects the same bits in all of them (or NaN in both). `runs_on` can leave out targets.
+/// expects the same bits in all of them (or NaN in both). Scalars are
+/// 3. `runs_on` can leave out targets.
 void expect_as_interpreted(const ir::Program& loops, uint64_t seed = 1,
                            const std::function<bool(const Target&)>& runs_on = {});
+
+/// As `expect_as_interpreted`, of the text of one launch over named tensors: the lines of a program
+/// after its head.
+void expect_text_as_interpreted(const std::string& text, uint64_t seed = 1);
 
 /// A text that compiling makes: "llvm", "llvm-optimized" or "asm".
 std::string text_of(const ir::Program& loops, const Target& target, const std::string& name);
