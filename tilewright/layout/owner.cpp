@@ -11,7 +11,7 @@
 namespace tw::layout {
 namespace {
 
-constexpr int kThread = 0, kSlot = 1;
+constexpr int kThread = 0;
 constexpr int64_t kLimitOfTrying = int64_t{1} << 22;
 
 /// The same map to the thread alone, replicas in normal form.

@@ -76,8 +76,9 @@ ShapeStride with_leaves(const ShapeStride& profile, const std::vector<ShapeStrid
 
 Leaves sorted_by_stride(const ShapeStride& a) {
   Leaves sorted = leaves(coalesce(a));
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const ShapeStride& x, const ShapeStride& y) { return x.stride < y.stride; });
+  std::sort(sorted.begin(), sorted.end(), [](const ShapeStride& x, const ShapeStride& y) {
+    return std::pair(x.stride, x.extent) < std::pair(y.stride, y.extent);
+  });
   return sorted;
 }
 
@@ -185,8 +186,9 @@ ShapeStride right_inverse(const ShapeStride& a) {
     places.push_back({leaf, div});
     div *= leaf.extent;
   }
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Place& x, const Place& y) { return x.leaf.stride < y.leaf.stride; });
+  std::sort(places.begin(), places.end(), [](const Place& x, const Place& y) {
+    return std::pair(x.leaf.stride, x.div) < std::pair(y.leaf.stride, y.div);
+  });
   Leaves back;
   int64_t next = 1;
   for (const Place& place : places) {
