@@ -1,5 +1,6 @@
 # Writes OUT, a header with TW_BUILD_ID: a hash of all headers below ROOT. Core and backends that are
 # built from the same headers can be used together. Leaves OUT alone when nothing changed.
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers ${ROOT}/*.h)
 list(SORT headers)
 set(all "")

@@ -11,6 +11,7 @@ install(TARGETS tilewright EXPORT tilewrightTargets INCLUDES DESTINATION ${CMAKE
 export(EXPORT tilewrightTargets NAMESPACE tilewright:: FILE tilewrightTargets.cmake)
 install(TARGETS tw_cpu DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT tilewrightTargets NAMESPACE tilewright:: DESTINATION ${package_folder})
+install(TARGETS tw_cpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 configure_package_config_file(cmake/tilewrightConfig.cmake.in tilewrightConfig.cmake
                               INSTALL_DESTINATION ${package_folder})

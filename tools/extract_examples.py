@@ -3,8 +3,8 @@
 
 usage: extract_examples.py DOCUMENT OUT_FOLDER
 
-Writes OUT_FOLDER/<stem>.cpp with the fragments and OUT_FOLDER/<stem>_<line>.cpp for each whole
-program, <stem> being the document's name in lower case without suffix. What follows ```cpp on
+Writes OUT_FOLDER/<stem>.cpp with the fragments and OUT_FOLDER/<stem>_1.cpp, _2 and so on with whole
+programs, <stem> being the document's name in lower case without suffix. What follows ```cpp on
 the opening line of an example says what it is:
 
   (nothing)  with `int main(`: a whole program, which must exit with 0
@@ -71,10 +71,10 @@ def sources(text: str, document: str) -> dict[str, str]:
     """File name -> content."""
     stem = Path(document).stem.lower()
     examples = [e for e in examples_in(text, document) if e.kind != "ignore"]
+    programs = [e for e in examples if is_program(e)]
     files = {
-        f"{stem}_{e.line}.cpp": f'#line {e.line} "{document}"\n{e.code}'
-        for e in examples
-        if is_program(e)
+        f"{stem}_{number}.cpp": f'#line {e.line} "{document}"\n{e.code}'
+        for number, e in enumerate(programs, start=1)
     }
     suite = stem.title().replace("_", "").replace("-", "")
     fragments = [fragment(e, suite, document) for e in examples if not is_program(e)]

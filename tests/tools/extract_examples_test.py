@@ -16,7 +16,7 @@ class ExtractExamples(unittest.TestCase):
     def test_a_program_is_a_file_that_names_its_place_in_the_document(self) -> None:
         self.assertEqual(
             sources("text", "```cpp", "int main() {}", "```"),
-            {"guide_3.cpp": '#line 3 "docs/guide.md"\nint main() {}\n'},
+            {"guide_1.cpp": '#line 3 "docs/guide.md"\nint main() {}\n'},
         )
 
     def test_declarations_may_be_used_by_later_examples(self) -> None:
