@@ -6,12 +6,13 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
 install(DIRECTORY tilewright DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "backend/[a-z]+$" EXCLUDE)  # a backend's own headers are its own affair
-install(TARGETS tilewright EXPORT tilewrightTargets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set_target_properties(tilewright_kernels PROPERTIES EXPORT_NAME kernels INSTALL_RPATH "\$ORIGIN")
+install(TARGETS tilewright tilewright_kernels EXPORT tilewrightTargets
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # The package also works from the build folder: -Dtilewright_DIR=build.
 export(EXPORT tilewrightTargets NAMESPACE tilewright:: FILE tilewrightTargets.cmake)
 install(TARGETS tw_cpu DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT tilewrightTargets NAMESPACE tilewright:: DESTINATION ${package_folder})
-install(TARGETS tw_cpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 configure_package_config_file(cmake/tilewrightConfig.cmake.in tilewrightConfig.cmake
                               INSTALL_DESTINATION ${package_folder})

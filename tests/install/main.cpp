@@ -1,6 +1,8 @@
-// Compiles and calls a kernel with what is installed: headers, core, and the CPU backend beside it.
+// Compiles and calls a kernel of its own and one of the library, with what is installed: headers,
+// core, library, and the CPU backend beside them.
 #include <vector>
 
+#include "tilewright/kernels/norm.h"
 #include "tilewright/tilewright.h"
 
 int main() {
@@ -18,5 +20,6 @@ int main() {
   for (const float value : y) {
     if (value != 3.0f) return 1;
   }
-  return 0;
+  tw::kernels::softmax(tw::Tensor(x.data(), {1, 100}), 1.0f, tw::Tensor(y.data(), {1, 100}));
+  return y[7] > 0.0099f && y[7] < 0.0101f ? 0 : 2;
 }
