@@ -18,7 +18,7 @@ const char* const kNames =
     "fast_math, no_contract, allow_tf32, forbid_float_atomics, warp_specialize, bulk_copy, "
     "async_copy, wgmma, index_bits, vector_bits, safe_access, shared_reuse, auto_sync, unswitch, "
     "layout_cost, reducer_plan, check_init, check_race, check_bounds, check_assumptions, no_debug, "
-    "ptxas_level, dump, line_info";
+    "ptxas_level, cpu_level, dump, line_info";
 
 TEST(Options, NamesTheNearestOfAnUnknownName) {
   EXPECT_EQ(message("fast_maths", "on"),

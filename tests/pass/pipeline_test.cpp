@@ -85,6 +85,13 @@ TEST(Pipeline, DumpsTextsAndDifferences) {
   std::filesystem::remove_all(dir);
 }
 
+TEST(Pipeline, KeepsTexts) {
+  const RunResult result = run(example(), {kTwice}, {.keep_texts = true});
+  ASSERT_EQ(result.texts.size(), 2U);
+  EXPECT_EQ(result.texts[0], std::pair(std::string("00_input"), print(example())));
+  EXPECT_EQ(result.texts[1], std::pair(std::string("01_twice"), print(twice(example()))));
+}
+
 TEST(Registry, FindsPassesByName) {
   Diagnostics diagnostics;
   const std::vector<Pass> passes = passes_named({"lower_tile_ops", "guard_bounds"}, diagnostics);

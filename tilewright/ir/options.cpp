@@ -61,6 +61,7 @@ const std::vector<OptionRow>& option_table() {
       {"check_assumptions", {"off", "on"}, false, "assumed facts are checked"},
       {"no_debug", {"off", "on"}, false, "print and assert are removed"},
       {"ptxas_level", {"default", "0", "1", "2", "3"}, false, "level of the assembler"},
+      {"cpu_level", {"host", "baseline", "avx2", "avx512"}, false, "the processor to compile for"},
       {"dump", {"none"}, true, "a directory for the IR after each pass"},
       {"line_info", {"off", "on"}, false, "source lines in the generated code"},
   };

@@ -11,18 +11,19 @@
 namespace tw::pass {
 namespace {
 
-/// Writes the texts between passes.
+/// Writes and keeps the texts between passes.
 class Dump {
  public:
-  Dump(const RunOptions& options) : options_(options) {
-    if (on()) std::filesystem::create_directories(options.dump_dir);
+  Dump(const RunOptions& options, RunResult& result) : options_(options), result_(result) {
+    if (to_files()) std::filesystem::create_directories(options.dump_dir);
   }
-  bool on() const { return !options_.dump_dir.empty(); }
 
-  void write(const std::string& pass, const ir::Program& program) {
-    if (!on()) return;
-    const std::string text = ir::print(program);
+  void write(const std::string& pass) {
+    if (!to_files() && !options_.keep_texts) return;
+    const std::string text = ir::print(result_.program);
     const std::string name = format("{:02}_{}", count_++, pass);
+    if (options_.keep_texts) result_.texts.emplace_back(name, text);
+    if (!to_files()) return;
     save(name + ".tw", text);
     if (options_.diff && !last_name_.empty()) {
       save(name + ".diff", unified_diff(last_text_, text, last_name_, name));
@@ -32,6 +33,7 @@ class Dump {
   }
 
  private:
+  bool to_files() const { return !options_.dump_dir.empty(); }
   void save(const std::string& name, const std::string& text) {
     const std::filesystem::path path = std::filesystem::path(options_.dump_dir) / name;
     std::ofstream file(path, std::ios::binary);
@@ -41,6 +43,7 @@ class Dump {
   }
 
   const RunOptions& options_;
+  RunResult& result_;
   int count_ = 0;
   std::string last_name_, last_text_;
 };
@@ -68,9 +71,9 @@ void check_skips(const std::vector<Pass>& passes, const RunOptions& options) {
 
 RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOptions& options) {
   check_skips(passes, options);
-  RunResult result{std::move(program), {}};
-  Dump dump(options);
-  dump.write("input", result.program);
+  RunResult result{std::move(program), {}, {}};
+  Dump dump(options, result);
+  dump.write("input");
   ir::Level level = passes.empty() ? ir::Level::tile : passes[0].from;
   for (const Pass& pass : passes) {
     if (lists(options.skip, pass.name)) continue;
@@ -81,7 +84,7 @@ RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOpt
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     result.times.push_back({pass.name, time.count()});
     level = std::max(level, pass.to);
-    dump.write(pass.name, result.program);
+    dump.write(pass.name);
     if (options.verify) ir::verify(result.program, level, pass.name);
   }
   return result;

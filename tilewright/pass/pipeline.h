@@ -25,6 +25,7 @@ struct RunOptions {
   /// also what each pass changed, 01_simplify.diff.
   std::string dump_dir;
   bool diff = false;
+  bool keep_texts = false;  // for RunResult::texts
   /// Passes to leave out, for debugging; a name that is not in the list is an Error. One that
   /// changes the level cannot be left out.
   std::vector<std::string> skip;
@@ -38,6 +39,7 @@ struct PassTime {
 struct RunResult {
   ir::Program program;
   std::vector<PassTime> times;
+  std::vector<std::pair<std::string, std::string>> texts;  // "01_simplify" and the text after it
 };
 
 /// Runs the passes in order.
