@@ -1,5 +1,6 @@
 #include "tilewright/jit/jit.h"
 
+#include <filesystem>
 #include <numeric>
 #include <thread>
 
@@ -107,6 +108,34 @@ TEST(Compile, KeepsTextsOnDemand) {
   EXPECT_NE(kernel.text("llvm").find("define"), std::string::npos);
   EXPECT_THROW(kernel.text("ptx"), Error);
   EXPECT_NE(kernel.explain().find("add_constant"), std::string::npos);
+}
+
+TEST(Compile, ReturnsWarningsAndThrowsErrorsOfTheChecks) {
+  const auto sum = [](const char* check_init) {
+    return program("sum", [&](Builder& k) {
+      k.option("check_init", check_init);
+      const Buffer y = k.output("y", f32, {8});
+      k.launch({1}, [&](Expr) {
+        const Buffer t = fragment(f32, {8});
+        copy(t, y);
+      });
+    });
+  };
+  const CompileOptions options{.target = "cpu", .cache = false};
+  const auto warnings = compile(sum("warn"), options).diagnostics().list();
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].finding.message(), "sum: fragment is read before it is written");
+  EXPECT_EQ(compile(sum("off"), options).diagnostics().list().size(), 0U);
+  EXPECT_THROW(compile(sum("error"), options), Error);
+}
+
+TEST(Compile, DumpsTheTextAfterEachPass) {
+  const auto dir = std::filesystem::temp_directory_path() / format("tw_dump_{}", getpid());
+  compile(add_constant(2.0F), {.target = "cpu", .options = {{"dump", dir.string()}}});
+  EXPECT_TRUE(std::filesystem::exists(dir / "00_input.tw"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "07_lower_parallel.tw"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "07_lower_parallel.diff"));
+  std::filesystem::remove_all(dir);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tilewright/base/diagnostics.h"
 #include "tilewright/ir/nodes.h"
 #include "tilewright/runtime/artifact.h"
 #include "tilewright/runtime/module.h"
@@ -26,6 +27,7 @@ struct CompileReport {
   };
   std::vector<Step> steps;
   std::vector<Text> texts;  // filled when `keep_texts`
+  Diagnostics diagnostics;  // warnings to the author
   bool keep_texts = false;
 };
 

@@ -7,7 +7,9 @@
 #include <unordered_map>
 
 #include "tilewright/base/error.h"
+#include "tilewright/ir/options.h"
 #include "tilewright/ir/text.h"
+#include "tilewright/pass/checks.h"
 #include "tilewright/runtime/disk_cache.h"
 
 namespace tw {
@@ -23,18 +25,28 @@ std::string family_of(const std::string& target) {
 
 ir::Program with_options(ir::Program program, const std::vector<ir::Option>& options) {
   for (const ir::Option& option : options) {
-    std::erase_if(program.options, [&](const ir::Option& o) { return o.name == option.name; });
-    program.options.push_back(option);
+    program = ir::with_option(std::move(program), option.name, option.value);
   }
   return program;
+}
+
+/// The names that metadata carries; the canonical text has none.
+std::string names_of(const ir::Program& program) {
+  std::string names = program.name;
+  for (const ir::Symbol& symbol : program.symbols) names += ' ' + symbol.var.name();
+  for (const ir::Param& param : program.params) {
+    names += ' ' + (param.var ? param.var.name() : param.buffer.name());
+  }
+  for (const ir::Stmt& launch : program.launches) names += ' ' + launch.as<ir::Launch>().name;
+  return names;
 }
 
 /// Everything that the code depends on. The program's text is last, since it has no end of its own.
 std::string key_of(const backend::Backend& backend, const std::string& target,
                    const ir::Program& program) {
-  return format("metadata {}\nbackend {} {}\nbuild {}\ntarget {}\nname {}\n{}",
+  return format("metadata {}\nbackend {} {}\nbuild {}\ntarget {}\nnames {}\n{}",
                 runtime::kMetadataVersion, backend.name(), backend.version(), backend::build_id(),
-                target, program.name, ir::canonical_text(program));
+                target, names_of(program), ir::canonical_text(program));
 }
 
 const runtime::DiskCache& disk_cache() {
@@ -71,6 +83,8 @@ Content build(const backend::Backend& backend, const std::string& target,
               const ir::Program& program, bool keep_texts) {
   backend::CompileReport report;
   report.keep_texts = keep_texts;
+  pass::check_program(program, report.diagnostics);
+  report.diagnostics.throw_errors();
   backend::Artifact artifact = backend.compile(program, target, &report);
   return loaded(backend, std::move(artifact), std::move(report), "compiled");
 }
@@ -132,7 +146,8 @@ Kernel compile(const ir::Program& source, const CompileOptions& options) {
   const backend::Backend& backend = backend::load_backend(family_of(options.target));
   const std::string target =
       backend.resolve_target(options.target == "auto" ? "cpu" : options.target, program);
-  if (options.keep_texts || !options.cache) {
+  const bool dumps = ir::option(program, "dump") != "none";
+  if (options.keep_texts || dumps || !options.cache) {
     return Kernel(build(backend, target, program, options.keep_texts));
   }
   const std::string key = key_of(backend, target, program);

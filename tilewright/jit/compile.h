@@ -21,7 +21,8 @@ struct CompileOptions {
   bool keep_texts = false;
 };
 
-/// Compiles a program, or finds it in a cache. What can't be compiled is an Error. Thread-safe; two
+/// Compiles a program, or finds it in a cache. What can't be compiled is an Error, and so is what
+/// the static checks find of mistakes; their warnings are in Kernel::diagnostics. Thread-safe; two
 /// threads that ask for the same program at once compile it once.
 Kernel compile(const ir::Program& program, const CompileOptions& options = {});
 

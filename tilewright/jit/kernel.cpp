@@ -22,6 +22,7 @@ const runtime::KernelMetadata& Kernel::metadata() const { return content_->loade
 const std::vector<backend::CompileReport::Step>& Kernel::steps() const {
   return content_->report.steps;
 }
+const Diagnostics& Kernel::diagnostics() const { return content_->report.diagnostics; }
 const char* Kernel::origin() const { return content_->origin; }
 
 std::string Kernel::explain() const {

@@ -43,6 +43,8 @@ class Kernel {
   const std::string& text(std::string_view name) const;
   /// Steps of the compilation with their times; empty when it came from a cache.
   const std::vector<backend::CompileReport::Step>& steps() const;
+  /// Warnings of the static checks (language 27.5); empty when it came from a cache.
+  const Diagnostics& diagnostics() const;
   /// Where it came from: "compiled", "memory" or "disk".
   const char* origin() const;
 

@@ -1,36 +1,23 @@
 #include "tilewright/backend/cpu/compile.h"
 
 #include <chrono>
-#include <functional>
 
 #include "tilewright/backend/cpu/emit/builder.h"
 #include "tilewright/backend/cpu/emit/emit.h"
 #include "tilewright/backend/cpu/toolchain.h"
 #include "tilewright/backend/metadata_of.h"
-#include "tilewright/base/error.h"
+#include "tilewright/ir/options.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/infer_layouts.h"
 #include "tilewright/pass/lower_parallel.h"
 #include "tilewright/pass/lower_tile_ops.h"
 #include "tilewright/pass/pack_gemm_operands.h"
+#include "tilewright/pass/pipeline.h"
 #include "tilewright/pass/plan_prefetch.h"
 #include "tilewright/pass/unroll_loops.h"
 
 namespace tw::cpu {
 namespace {
-
-std::string option(const ir::Program& program, const std::string& name,
-                   const std::string& fallback) {
-  for (const ir::Option& o : program.options) {
-    if (o.name == name) return o.value;
-  }
-  return fallback;
-}
-
-bool is_on(const ir::Program& program, const std::string& name) {
-  const std::string value = option(program, name, "off");
-  return value == "on" || value == "true" || value == "1";
-}
 
 /// Runs f and notes how long it took.
 template <class F>
@@ -45,7 +32,7 @@ auto timed(backend::CompileReport& report, const std::string& step, F f) {
 }  // namespace
 
 Target target_of(const ir::Program& program) {
-  return target_named(option(program, "cpu_level", "host"));
+  return target_named(ir::option(program, "cpu_level"));
 }
 
 ir::Program lower(const ir::Program& program, const Target& target,
@@ -53,23 +40,30 @@ ir::Program lower(const ir::Program& program, const Target& target,
   pass::VectorShape shape;
   shape.bytes = target.vector_bytes();
   shape.registers = target.avx512 ? 32 : 16;
-  using Pass = std::function<ir::Program(const ir::Program&)>;
-  const std::pair<const char*, Pass> passes[] = {
-      {"pack_gemm_operands",
-       [&](const auto& p) { return pass::pack_gemm_operands(p, target.bf16_dot); }},
-      {"infer_layouts", [&](const auto& p) { return pass::infer_layouts(p, shape); }},
-      {"plan_prefetch", pass::plan_prefetch},
-      {"lower_tile_ops", [&](const auto& p) { return pass::lower_tile_ops(p, shape); }},
-      {"guard_bounds", pass::guard_bounds},
-      {"unroll_loops", pass::unroll_loops},
-      {"lower_parallel", [&](const auto& p) { return pass::lower_parallel(p, shape); }},
-      {"apply_layouts", pass::apply_layouts},
+  using ir::Level;
+  using ir::Program;
+  const std::vector<pass::Pass> passes = {
+      {"pack_gemm_operands", Level::tile, Level::tile,
+       [&](const Program& p) { return pass::pack_gemm_operands(p, target.bf16_dot); }},
+      {"infer_layouts", Level::tile, Level::scheduled,
+       [&](const Program& p) { return pass::infer_layouts(p, shape); }},
+      {"plan_prefetch", Level::scheduled, Level::scheduled, pass::plan_prefetch},
+      {"lower_tile_ops", Level::scheduled, Level::scheduled,
+       [&](const Program& p) { return pass::lower_tile_ops(p, shape); }},
+      {"guard_bounds", Level::scheduled, Level::scheduled, pass::guard_bounds},
+      {"unroll_loops", Level::scheduled, Level::scheduled, pass::unroll_loops},
+      {"lower_parallel", Level::scheduled, Level::loop,
+       [&](const Program& p) { return pass::lower_parallel(p, shape); }},
+      {"apply_layouts", Level::loop, Level::loop, pass::apply_layouts},
   };
-  ir::Program current = program;
-  for (const auto& [name, run] : passes) {
-    current = timed(report, name, [&, &run = run] { return run(current); });
+  pass::RunOptions options{.diff = true, .keep_texts = report.keep_texts};
+  if (const std::string dir = ir::option(program, "dump"); dir != "none") options.dump_dir = dir;
+  pass::RunResult result = pass::run(program, passes, options);
+  for (const pass::PassTime& time : result.times) {
+    report.steps.push_back({time.name, time.seconds * 1e3});
   }
-  return current;
+  for (auto& [name, text] : result.texts) report.texts.push_back({name, std::move(text)});
+  return result.program;
 }
 
 backend::Artifact compile_loops(const ir::Program& loops, const Target& target,
@@ -78,7 +72,7 @@ backend::Artifact compile_loops(const ir::Program& loops, const Target& target,
   artifact.metadata = backend::metadata_of(loops, target_name, DeviceKind::cpu);
   Builder builder(loops.name);
   prepare_module(builder, target);
-  const EmitOptions options{.contract = !is_on(loops, "no_contract")};
+  const EmitOptions options{.contract = ir::option(loops, "no_contract") == "off"};
   timed(report, "emit", [&] {
     const std::vector<runtime::Variant*> variants = backend::variants_of(artifact.metadata);
     for (size_t i = 0; i < loops.launches.size(); ++i) {
