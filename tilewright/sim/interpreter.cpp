@@ -39,7 +39,11 @@ class SymbolSolver {
   std::vector<int64_t> solve(const std::vector<Argument>& arguments);
 
  private:
-  using Equation = std::pair<ir::Expr, int64_t>;
+  struct Equation {
+    ir::Expr expr;
+    int64_t given;
+    std::string what;  // "extent 0 of x"
+  };
 
   int64_t evaluate(const ir::Expr& e) {
     const Eval eval = translator_.integer(e);
@@ -81,9 +85,11 @@ std::vector<SymbolSolver::Equation> SymbolSolver::equations(
                param.buffer.rank());
     const std::vector<int64_t> strides = strides_of(argument);
     for (size_t dim = 0; dim < argument.shape.size(); ++dim) {
-      equations.emplace_back(param.buffer.shape()[dim], argument.shape[dim]);
+      equations.push_back(
+          {param.buffer.shape()[dim], argument.shape[dim], format("extent {} of {}", dim, name)});
       if (!param.buffer->strides.empty()) {
-        equations.emplace_back(param.buffer->strides[dim], strides[dim]);
+        equations.push_back(
+            {param.buffer->strides[dim], strides[dim], format("stride {} of {}", dim, name)});
       }
     }
   }
@@ -103,15 +109,15 @@ ir::Var SymbolSolver::unknown_of(const ir::Expr& e) const {
 }
 
 bool SymbolSolver::solve_one(const Equation& equation) {
-  const ir::Var var = unknown_of(equation.first);
+  const ir::Var var = unknown_of(equation.expr);
   if (!var) return false;
   const auto at = [&](int64_t value) {
     set(var, value);
-    return evaluate(equation.first);
+    return evaluate(equation.expr);
   };
   const int64_t base = at(0), slope = at(1) - base;
-  const int64_t value = slope == 0 ? 0 : (equation.second - base) / slope;
-  if (slope != 0 && at(value) == equation.second) return true;
+  const int64_t value = slope == 0 ? 0 : (equation.given - base) / slope;
+  if (slope != 0 && at(value) == equation.given) return true;
   known_.erase(var);
   return false;
 }
@@ -152,12 +158,11 @@ std::vector<int64_t> SymbolSolver::solve(const std::vector<Argument>& arguments)
     check_facts(symbol);
     values.push_back(known_.at(symbol.var));
   }
-  for (const auto& [expr, given] : all) {
-    if (unknown_of(expr)) continue;
-    const int64_t wanted = evaluate(expr);
-    if (wanted == given) continue;
-    throw Error(codes::host_05, expr.loc(), "{}: an extent or stride is {}, it must be {}",
-                program_.name, given, wanted);
+  for (const Equation& equation : all) {
+    const int64_t wanted = evaluate(equation.expr);
+    if (wanted == equation.given) continue;
+    throw Error(codes::host_05, {}, "{}: {} is {}, it must be {}", program_.name, equation.what,
+                equation.given, wanted);
   }
   return values;
 }
