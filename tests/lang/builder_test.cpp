@@ -56,23 +56,23 @@ program "rms_norm" {
   output y: bf16[n, 256]
   scalar eps: f32
   launch bx in (n + 3) // 4 {
-    alloc x_1: bf16[4, 256] fragment
-    copy x[bx * 4 :+ 4, 0 :+ 256] -> x_1
+    alloc x_tile: bf16[4, 256] fragment
+    copy x[bx * 4 :+ 4, 0 :+ 256] -> x_tile
     alloc tile: f32[4, 256] fragment
     parallel i in 4, j in 256 {
-      let t: f32 = cast(x_1[i, j], f32)
+      let t: f32 = cast(x_tile[i, j], f32)
       tile[i, j] = t * t
     }
     alloc sum: f32[4, 1] fragment
     reduce sum tile -> sum over [1]
-    alloc w_1: f32[256] fragment
-    copy w -> w_1
+    alloc w_tile: f32[256] fragment
+    copy w -> w_tile
     alloc tile_1: f32[4, 1] fragment
     parallel i in 4 {
       tile_1[i, 0] = rsqrt(sum[i, 0] / 256.0 + eps)
     }
     parallel i in 4, j in 256 {
-      y[bx * 4 + i, j] = cast(cast(x_1[i, j], f32) * tile_1[i, 0] * w_1[j], bf16)
+      y[bx * 4 + i, j] = cast(cast(x_tile[i, j], f32) * tile_1[i, 0] * w_tile[j], bf16)
     }
   }
 }

@@ -213,6 +213,54 @@ TEST(Settle, ADivisionIsNotPulledOutOfItsGuard) {
             "a[0] = cast(if_else(ids[0] != 0, t * t, 0), f32)\n");
 }
 
+TEST(Settle, UnderOtherGuardsALoadIsReadForEach) {
+  EXPECT_EQ(traced([](const Tensors& t) {
+              const Buffer f = local(f32, {4}, "f");
+              const Expr v = f(t.b);
+              f(0) = 0;
+              t.a(0) = if_else(t.b < 4, v, 0) + if_else(t.n > 4, v, 0);
+            }),
+            "alloc f: f32[4] local\n"
+            "let t: f32 = if_else(bx < 4, f[bx], 0.0)\n"
+            "let t_1: f32 = if_else(n > 4, f[bx], 0.0)\n"
+            "f[0] = 0.0\n"
+            "a[0] = if_else(bx < 4, t, 0.0) + if_else(n > 4, t_1, 0.0)\n");
+}
+
+TEST(Settle, InBothBranchesALoadIsReadAnyway) {
+  EXPECT_EQ(traced([](const Tensors& t) {
+              const Expr v = t.a(t.b);
+              t.y(0, 0) = if_else(t.b < 4, v * 2, v * 3);
+            }),
+            "let t: f32 = a[bx]\n"
+            "y[0, 0] = if_else(bx < 4, t * 2.0, t * 3.0)\n");
+}
+
+TEST(Settle, UnderManyGuardsALoadChecksItsOwnBounds) {
+  EXPECT_EQ(traced([](const Tensors& t) {
+              const Buffer f = local(i32, {4}, "f");
+              const Expr v = f(t.b);
+              Expr sum = if_else(t.n > 0, v, 0);
+              for (int n = 1; n < 5; ++n) sum = sum + if_else(t.n > n, v, 0);
+              f(0) = 0;
+              t.a(sum) = 1;
+            }),
+            "alloc f: i32[4] local\n"
+            "let t: i32 = if_else(0 <= bx && bx < 4, f[bx], 0)\n"
+            "f[0] = 0\n"
+            "a[cast(if_else(n > 0, t, 0) + if_else(n > 1, t, 0) + if_else(n > 2, t, 0) + "
+            "if_else(n > 3, t, 0) + if_else(n > 4, t, 0), i64)] = 1.0\n");
+}
+
+TEST(Settle, NestedChoicesDoNotMultiply) {
+  const ir::Program p = trace_tensors([](const Tensors& t) {
+    Expr v = t.a(t.b);
+    for (int n = 0; n < 60; ++n) v = if_else(t.n > n, v + n, v * n);
+    t.y(0, 0) = v;
+  });
+  EXPECT_LT(ir::print(p).size(), 10000u);
+}
+
 // ---- sharing ----
 
 TEST(Settle, APartUsedTwiceIsComputedOnce) {

@@ -125,7 +125,7 @@ Variable var(DType dtype, const Operand& initial, std::string_view name = "var")
 Variable var(DType dtype, SourceLoc where = SourceLoc::here());
 
 /// Evaluates a value once, here.
-Expr let(const Operand& value, std::string_view name = "let");
+Expr let(const Operand& value, std::string_view name = "v");
 
 // ---- views: other names for the same storage ----
 /// The same elements in row-major order under another shape (E-VIEW-01).

@@ -25,18 +25,16 @@ namespace {
 ir::Stmt record_body(const Site& site, ScopeKind kind, const std::vector<ir::Var>& vars,
                      const Body& body, bool pipelined = false) {
   Trace& trace = Trace::current(site);
-  trace.open(kind, site.where);
+  trace.open(kind, site.where, vars.size());
   trace.scope().pipelined = pipelined;
   std::vector<Expr> indices;
   for (const ir::Var& var : vars) {
     trace.declare(var);
     indices.emplace_back(var);
   }
-  trace.live_indices += static_cast<int>(vars.size());
   const auto epochs = trace.epochs;
   body.run(site, indices);
   trace.check_epochs(epochs, site);
-  trace.live_indices -= static_cast<int>(vars.size());
   return trace.close();
 }
 

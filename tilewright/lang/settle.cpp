@@ -19,18 +19,22 @@ bool same(const Condition& a, const Condition& b) {
   return a.holds == b.holds && a.value.same_as(b.value);
 }
 
-/// The conditions that both guards begin with.
-void keep_common(Guard& guard, const Guard& other) {
-  size_t n = 0;
-  while (n < guard.size() && n < other.size() && same(guard[n], other[n])) ++n;
-  guard.resize(n);
-}
-
-/// Whether every condition of `weaker` is the beginning of `guard`.
+/// Whether `guard` begins with all conditions of `weaker`.
 bool begins_with(const Guard& guard, const Guard& weaker) {
   return weaker.size() <= guard.size() &&
          std::equal(weaker.begin(), weaker.end(), guard.begin(), same);
 }
+
+/// Whether the guards differ in whether their last condition holds: then one of the two does.
+bool complete_each_other(const Guard& a, const Guard& b) {
+  return !a.empty() && a.size() == b.size() &&
+         std::equal(a.begin(), a.end() - 1, b.begin(), same) &&
+         a.back().value.same_as(b.back().value) && a.back().holds != b.back().holds;
+}
+
+/// A condition without value ends a guard of which only the beginning is known: what may do harm
+/// then checks for itself that it does none.
+constexpr auto is_open = [](const Guard& guard) { return !guard.empty() && !guard.back().value; };
 
 /// Adds a condition, `a && b` as a and b, so that guards of chained operators begin alike.
 void add_condition(Guard& guard, const ir::Expr& value, bool holds) {
@@ -73,6 +77,39 @@ bool is_harmless(const ir::Expr& e) {
   return !divides || (ir::as_int(op->args[1]) && !ir::is_int(op->args[1], -1));
 }
 
+/// When a node that is not harmless by itself does no harm.
+ir::Expr safe_condition(const ir::Expr& e) {
+  const auto* load = e.try_as<ir::Load>();
+  if (load == nullptr) {
+    const auto& args = e.as<ir::Op>().args;
+    const DType dtype = args[1].dtype();
+    const auto differs = [](const ir::Expr& a, const ir::Expr& b) {
+      return ir::op(OpCode::ne, bool_, {a, b});
+    };
+    const ir::Expr not_zero = differs(args[1], ir::zero(dtype));
+    if (dtype.is_unsigned_int()) return not_zero;
+    const int64_t lowest = INT64_MIN >> (64 - dtype.bits());
+    const ir::Expr fits = ir::lor(differs(args[1], ir::int_const(dtype, -1)),
+                                  differs(args[0], ir::int_const(dtype, lowest)));
+    return ir::land(not_zero, fits);
+  }
+  ir::Expr result;
+  const ir::Expr& address = load->buffer.root()->address;
+  if (address) result = ir::op(OpCode::ne, bool_, {address, ir::zero(address.dtype())});
+  for (size_t d = 0; d < load->indices.size(); ++d) {
+    const ir::Expr& i = load->indices[d];
+    result =
+        ir::land(result, ir::land(ir::le(ir::index(0), i), ir::lt(i, load->buffer.shape()[d])));
+  }
+  return result;
+}
+
+ir::Expr value_if(const ir::Expr& condition, const ir::Expr& value) {
+  if (!condition) return value;
+  return ir::op(OpCode::if_else, value.dtype(), {condition, value, ir::zero(value.dtype())},
+                value.loc());
+}
+
 constexpr int kShort = 8;  // nodes of an expression that may be repeated
 
 class Settler {
@@ -81,29 +118,38 @@ class Settler {
 
   std::vector<ir::Expr> run(const std::vector<ir::Expr>& values) {
     for (const ir::Expr& v : values) visit(v);
-    for (const ir::Expr& v : values) use(v, {});
+    for (const ir::Expr& v : values) use(v, {}, 1);
     for (auto node = order_.rbegin(); node != order_.rend(); ++node) use_operands(*node);
-    for (const ir::Expr& node : order_) facts(node).settled = settled(node);
     std::vector<ir::Expr> result;
-    for (const ir::Expr& v : values) result.push_back(v ? facts(v).settled : v);
+    for (const ir::Expr& v : values) result.push_back(settled(v, {}));
     return result;
   }
 
  private:
+  /// The uses of a node under one guard, or under guards that begin with it.
+  struct Uses {
+    Guard guard;
+    int count = 0;
+    ir::Expr settled;      // what the node becomes there; null: not yet known
+    int size = 1;          // nodes of that tree, counted up to kShort
+    bool harmless = true;  // the tree may be evaluated without its guard
+  };
   struct Facts {
-    int uses = 0;
-    Guard guard;           // what guards every use
-    ir::Expr settled;      // what the node becomes
-    int size = 0;          // nodes of the settled tree, counted up to kShort
-    bool harmless = true;  // the settled tree may be evaluated without its guard
+    bool harmless = true;  // the node with all below it, as written
+    std::vector<Uses> uses;
   };
   Facts& facts(const ir::Expr& e) { return facts_.at(e.get()); }
 
   /// Lists nodes with operands before their users, left to right.
-  void visit(const ir::Expr& e) {
-    if (!e || !facts_.emplace(e.get(), Facts{}).second) return;
-    for_operands(e, [&](const ir::Expr& operand, size_t) { visit(operand); });
+  bool visit(const ir::Expr& e) {
+    if (!e) return true;
+    const auto [known, is_new] = facts_.emplace(e.get(), Facts{});
+    if (!is_new) return known->second.harmless;
+    bool harmless = is_harmless(e);
+    for_operands(e,
+                 [&](const ir::Expr& operand, size_t) { harmless = visit(operand) && harmless; });
     order_.push_back(e);
+    return facts(e).harmless = harmless;
   }
 
   template <class F>
@@ -116,26 +162,66 @@ class Settler {
     for (size_t n = 0; n < list.size(); ++n) f(list[n], n);
   }
 
-  void use(const ir::Expr& e, const Guard& guard) {
+  /// Notes uses of a node. Guards of which one begins with the other are one; two that complete
+  /// each other are what they have in common; many are cut to the beginning of all.
+  void use(const ir::Expr& e, Guard guard, int count) {
     if (!e) return;
     Facts& f = facts(e);
-    if (f.uses++ == 0) {
-      f.guard = guard;
-    } else {
-      keep_common(f.guard, guard);
+    if (f.harmless) guard.clear();
+    for (size_t n = 0; n < f.uses.size(); ++n) {
+      Uses& known = f.uses[n];
+      if (begins_with(guard, known.guard)) {
+        known.count += count;
+        return;
+      }
+      const bool complete = complete_each_other(guard, known.guard);
+      if (!complete && !begins_with(known.guard, guard)) continue;
+      count += known.count;
+      f.uses.erase(f.uses.begin() + static_cast<std::ptrdiff_t>(n));
+      if (complete) guard.pop_back();
+      return use(e, std::move(guard), count);
     }
+    f.uses.push_back({std::move(guard), count});
+    constexpr size_t kMany = 4;
+    if (f.uses.size() <= kMany) return;
+    Guard common = f.uses[0].guard;
+    int total = 0;
+    for (const Uses& u : f.uses) {
+      while (!begins_with(u.guard, common)) common.pop_back();
+      total += u.count;
+    }
+    if (!is_open(common)) common.push_back({});
+    f.uses = {{std::move(common), total}};
   }
   void use_operands(const ir::Expr& e) {
-    for_operands(e, [&](const ir::Expr& operand, size_t n) {
-      Guard guard = facts(e).guard;
-      add_operand_guard(guard, e, n);
-      use(operand, guard);
-    });
+    for (const Uses& uses : facts(e).uses) {
+      for_operands(e, [&](const ir::Expr& operand, size_t n) {
+        use(operand, operand_guard(uses.guard, e, n), 1);
+      });
+    }
+  }
+  static Guard operand_guard(Guard guard, const ir::Expr& e, size_t n) {
+    if (!is_open(guard)) add_operand_guard(guard, e, n);
+    return guard;
   }
 
-  ir::Expr settled(const ir::Expr& e) {
+  Uses& uses_under(const ir::Expr& e, const Guard& guard) {
     Facts& f = facts(e);
-    f.size = 1;
+    for (Uses& u : f.uses) {
+      const bool open = is_open(u.guard);
+      if (open || f.harmless || begins_with(guard, u.guard)) return u;
+    }
+    throw_internal("uses", SourceLoc::here(), "a use has not been noted");
+  }
+
+  ir::Expr settled(const ir::Expr& e, const Guard& guard) {
+    if (!e) return e;
+    Uses& uses = uses_under(e, guard);
+    if (!uses.settled) uses.settled = settle_node(e, uses);
+    return uses.settled;
+  }
+
+  ir::Expr settle_node(const ir::Expr& e, Uses& uses) {
     if (e.is<ir::Const>()) return e;
     if (e.is<ir::VarNode>()) {
       trace_.check_visible(e, e.loc());
@@ -144,32 +230,50 @@ class Settler {
     if (const auto* load = e.try_as<ir::Load>()) {
       trace_.check_visible(e, e.loc());
       const Point point = trace_.point_of(e);
-      if (trace_.may_change(load->buffer, point, at_)) return bind_load(e, point, f.guard);
+      if (trace_.may_change(load->buffer, point, at_)) return bind_load(e, point, uses.guard);
     }
-    const ir::Expr rebuilt = rebuild(e);
-    f.harmless = is_harmless(rebuilt);
-    for_operands(e, [&](const ir::Expr& operand, size_t) {
-      const Facts& o = facts(operand);
-      f.size = std::min(f.size + o.size, kShort + 1);
-      f.harmless = f.harmless && o.harmless;
-    });
-    if (!share_ || f.uses < 2 || !worth_sharing(rebuilt, f.size)) return rebuilt;
-    const ir::Expr value = guarded(rebuilt, f);
-    f.size = 1;
-    f.harmless = true;
+    ir::Expr value = rebuild(e, uses);
+    if (!is_harmless(value)) {
+      if (is_open(uses.guard)) {
+        value = value_if(safe_condition(value), value);
+      } else {
+        uses.harmless = false;
+      }
+    }
+    if (!share_ || uses.count < 2 || !worth_sharing(value, uses.size)) return value;
+    if (!uses.harmless) value = value_if(condition(uses.guard), value);
+    uses.size = 1;
+    uses.harmless = true;
     return bind(at_, value, e.loc());
   }
 
-  ir::Expr rebuild(const ir::Expr& e) {
+  /// The conjunction of a guard's conditions, settled.
+  ir::Expr condition(const Guard& guard) {
+    ir::Expr result;
+    Guard before;
+    for (const Condition& c : guard) {
+      const ir::Expr value = settled(c.value, before);
+      result = ir::land(result, c.holds ? value : ir::lnot(value));
+      before.push_back(c);
+    }
+    return result;
+  }
+
+  /// The node with settled operands, itself if nothing changed.
+  ir::Expr rebuild(const ir::Expr& e, Uses& uses) {
     bool changed = false;
-    const auto next = [&](const ir::Expr& operand) {
-      const ir::Expr& s = facts(operand).settled;
+    const auto next = [&](const ir::Expr& operand, size_t n) {
+      const Guard guard = operand_guard(uses.guard, e, n);
+      const ir::Expr s = settled(operand, guard);
+      const Uses& below = uses_under(operand, guard);
+      uses.size = std::min(uses.size + below.size, kShort + 1);
+      uses.harmless = uses.harmless && below.harmless;
       changed = changed || !s.same_as(operand);
       return s;
     };
     if (const auto* cast = e.try_as<ir::Cast>()) {
-      const ir::Expr value = next(cast->value),
-                     rbits = cast->rbits ? next(cast->rbits) : ir::Expr();
+      const ir::Expr value = next(cast->value, 0);
+      const ir::Expr rbits = cast->rbits ? next(cast->rbits, 1) : ir::Expr();
       if (!changed) return e;
       auto copy = std::make_unique<ir::Cast>(*cast);
       copy->value = value;
@@ -177,7 +281,7 @@ class Settler {
       return ir::Expr(copy.release());
     }
     std::vector<ir::Expr> list;
-    for (const ir::Expr& operand : operands(e)) list.push_back(next(operand));
+    for (const ir::Expr& operand : operands(e)) list.push_back(next(operand, list.size()));
     if (!changed) return e;
     if (const auto* op = e.try_as<ir::Op>()) {
       auto copy = std::make_unique<ir::Op>(*op);
@@ -197,17 +301,6 @@ class Settler {
     return e.dtype().is_float() || size > kShort || ir::has_load(e);
   }
 
-  /// The node under its guard, if evaluating it elsewhere could harm.
-  ir::Expr guarded(const ir::Expr& e, const Facts& f) {
-    if (f.harmless || f.guard.empty()) return e;
-    ir::Expr guard;
-    for (const Condition& c : f.guard) {
-      const ir::Expr& value = facts(c.value).settled;
-      guard = ir::land(guard, c.holds ? value : ir::lnot(value));
-    }
-    return ir::op(OpCode::if_else, e.dtype(), {guard, e, ir::zero(e.dtype())}, e.loc());
-  }
-
   ir::Expr bind(const Point& at, const ir::Expr& value, SourceLoc where) {
     const ir::Var var = ir::Var::make("t", value.dtype(), where);
     trace_.insert(at, ir::let(var, value));
@@ -222,20 +315,14 @@ class Settler {
       if (begins_with(guard, b.guard)) return b.var;
     }
     ir::Expr condition;
-    bool all_known = true;
+    bool all_known = !is_open(guard);
     for (const Condition& c : guard) {
-      if (!available(c.value, point)) {
-        all_known = false;
-        break;
-      }
+      all_known = all_known && available(c.value, point);
+      if (!all_known) break;
       condition = ir::land(condition, c.holds ? c.value : ir::lnot(c.value));
     }
-    if (!all_known) condition = ir::land(condition, inside(load.as<ir::Load>()));
-    ir::Expr value = load;
-    if (condition && !is_variable_load(load)) {
-      value = ir::op(OpCode::if_else, load.dtype(), {condition, load, ir::zero(load.dtype())},
-                     load.loc());
-    }
+    if (!all_known) condition = ir::land(condition, safe_condition(load));
+    const ir::Expr value = is_variable_load(load) ? load : value_if(condition, load);
     const ir::Expr here = settle(trace_, point, {value})[0];
     const ir::Expr var = bind(point, here, load.loc());
     trace_.bound[load.get()].push_back({guard, ir::Var::of(var)});
@@ -256,17 +343,6 @@ class Settler {
                                                 !trace_.may_change(load->buffer, point, written)));
       }
     });
-    return result;
-  }
-
-  /// Whether the element is inside its buffer: the guard of a load whose own guard came later.
-  static ir::Expr inside(const ir::Load& load) {
-    ir::Expr result;
-    for (size_t d = 0; d < load.indices.size(); ++d) {
-      const ir::Expr& i = load.indices[d];
-      result =
-          ir::land(result, ir::land(ir::le(ir::index(0), i), ir::lt(i, load.buffer.shape()[d])));
-    }
     return result;
   }
 

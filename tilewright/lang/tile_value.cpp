@@ -32,6 +32,7 @@ struct TileNode {
   std::function<Expr(const Input&, const Indices&)> element = nullptr;
   std::optional<Expr> scalar = {};  // a value that is no tile, of shape []
   bool is_cast = false;             // a default cast of inputs[0]
+  bool is_transposed = false;           // inputs[0], a matrix, with exchanged dimensions
   bool is_live = false;             // the fragment belongs to the author and may change
   Buffer fragment = {};             // null: not computed yet
 };
@@ -315,7 +316,7 @@ Tile load(const Region& region) {
         .help("give extents, as in x(at(i, 1), all)");
   }
   const Buffer fragment =
-      lang::fragment(region.dtype(), extents(shape), region.buffer().name(), site.where);
+      lang::fragment(region.dtype(), extents(shape), region.buffer().name() + "_tile", site.where);
   copy(region, Region(fragment, site.where));
   return from_fragment(site, shape, fragment);
 }
@@ -558,15 +559,20 @@ Tile reshape(TileArg x, const std::vector<int64_t>& shape) {
     throw Error(codes::view_01, site.where, "reshape: {} has {} elements, {} has {}", from,
                 element_count(from), shape, element_count(shape));
   }
-  return remap(site, std::move(x.tile()), shape, [from, shape](const Indices& index) {
+  size_t first = 0;  // the first dimension that is not 1: what is left there is inside
+  while (first + 1 < from.size() && from[first] == 1) ++first;
+  return remap(site, std::move(x.tile()), shape, [from, shape, first](const Indices& index) {
     ir::Expr linear = ir::index(0);
     for (size_t d = 0; d < shape.size(); ++d) {
       linear = ir::add(ir::mul(linear, ir::index(shape[d])), index[d].ir());
     }
     Indices result(from.size());
     for (size_t d = from.size(); d-- > 0;) {
-      result[d] = Expr(from[d] == 1 ? ir::index(0) : ir::floormod(linear, ir::index(from[d])));
-      linear = ir::floordiv(linear, ir::index(from[d]));
+      const ir::Expr extent = ir::index(from[d]);
+      result[d] = Expr(from[d] == 1 ? ir::index(0)
+                       : d == first ? linear
+                                    : ir::floormod(linear, extent));
+      linear = ir::floordiv(linear, extent);
     }
     return result;
   });
@@ -591,11 +597,13 @@ Tile transpose(TileArg x, std::vector<int> perm) {
   }
   std::vector<int64_t> shape;
   for (const int d : perm) shape.push_back(from[static_cast<size_t>(d)]);
-  return remap(site, std::move(x.tile()), shape, [perm](const Indices& index) {
-    Indices result(index.size());
-    for (size_t d = 0; d < perm.size(); ++d) result[static_cast<size_t>(perm[d])] = index[d];
-    return result;
+  Tile result = remap(site, std::move(x.tile()), shape, [perm](const Indices& index) {
+    Indices from_index(index.size());
+    for (size_t d = 0; d < perm.size(); ++d) from_index[static_cast<size_t>(perm[d])] = index[d];
+    return from_index;
   });
+  result.node()->is_transposed = perm == std::vector{1, 0};
+  return result;
 }
 
 Tile broadcast(TileArg x, const std::vector<int64_t>& shape) {
@@ -643,14 +651,17 @@ Tile multiply(const Site& site, const Tile& a, const Tile& b, const Tile* c) {
     throw Error(codes::gemm_01, site.where,
                 "dot: operands are {} and {}, they must have two dimensions", a.shape(), b.shape());
   }
-  const Buffer left = in_fragment(site, a), right = in_fragment(site, b);
+  // A transposed matrix is multiplied as it is stored.
+  const bool trans_a = a.node()->is_transposed, trans_b = b.node()->is_transposed;
+  const Buffer left = in_fragment(site, trans_a ? a.node()->inputs[0] : a);
+  const Buffer right = in_fragment(site, trans_b ? b.node()->inputs[0] : b);
   const DType sum_type = a.dtype() == f64 ? f64 : a.dtype().is_float() ? f32 : i32;
   const std::vector<int64_t> shape = {a.shape()[0], b.shape()[1]};
   const Buffer result =
       fragment(c != nullptr ? c->dtype() : sum_type, extents(shape), "dot", site.where);
   if (c != nullptr) store(Region(result, site.where), TileArg(*c, site.where));
   gemm(Region(left, site.where), Region(right, site.where), Region(result, site.where),
-       {.clear = Expr(c == nullptr)});
+       {.trans_a = trans_a, .trans_b = trans_b, .clear = c == nullptr});
   return from_fragment(site, shape, result);
 }
 

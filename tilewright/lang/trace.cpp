@@ -73,8 +73,9 @@ Trace& Trace::in_launch(const Site& site) {
   return trace;
 }
 
-void Trace::open(ScopeKind kind, SourceLoc where) {
+void Trace::open(ScopeKind kind, SourceLoc where, size_t indices) {
   scopes_.push_back(Scope{kind, scope_, where});
+  scopes_.back().indices = scope_->indices + indices;
   scope_ = &scopes_.back();
 }
 
@@ -117,6 +118,7 @@ void Trace::record_at(const Point& at, const std::function<void()>& f) {
   Scope* const here = scope_;
   scopes_.push_back(Scope{ScopeKind::branch, at.scope, at.scope->where});
   Scope* const recorded = scope_ = &scopes_.back();
+  recorded->indices = at.scope->indices;
   f();
   scope_ = here;
   recorded->open = false;
@@ -226,7 +228,7 @@ bool Trace::crosses_loop(const Point& from) const {
 
 std::string Trace::index_name(size_t offset) const {
   static constexpr std::string_view kNames = "ijklmnpq";
-  const size_t n = static_cast<size_t>(live_indices) + offset;
+  const size_t n = scope_->indices + offset;
   if (n < kNames.size()) return std::string(1, kNames[n]);
   return "i" + std::to_string(n);
 }

@@ -35,6 +35,7 @@ struct Scope {
   bool open = true;
   bool has_break = false;  // a loop that some break_() leaves
   bool pipelined = false;
+  size_t indices = 0;  // of loops, around and of this one
   std::vector<Entry> entries;  // by time
 
   bool is_loop() const { return kind >= ScopeKind::loop; }
@@ -70,7 +71,7 @@ class Trace {
   Point now() const { return {scope_, time_}; }
 
   // ---- sequences ----
-  void open(ScopeKind kind, SourceLoc where);
+  void open(ScopeKind kind, SourceLoc where, size_t indices = 0);
   /// Ends the innermost sequence and gives its statements.
   ir::Stmt close();
   /// The innermost scope of that kind around the present point, or null.
@@ -141,7 +142,6 @@ class Trace {
   Epochs epochs;
   /// Raises E-RDC-04 if the epoch of a reducer that another path knows differs there.
   void check_epochs(const Epochs& other_path, const Site& site) const;
-  int live_indices = 0;  // loop indices in scope
 
   // ---- annotations that land in other nodes than their buffer's ----
   std::map<ir::Buffer, std::string, ir::ById> layouts;

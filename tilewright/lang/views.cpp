@@ -239,7 +239,7 @@ Buffer at_address(const Site& site, DType dtype, const Extents& shape, const Ext
   const auto extents = settle_all(shape), steps = settle_all(strides);
   check_packed(site, dtype, extents);
   const ir::Buffer view = ir::make<ir::BufferNode>(site.where, [&](ir::BufferNode& n) {
-    n.name = "view";
+    n.name = "tensor";
     n.dtype = dtype;
     n.shape = extents;
     n.strides = steps;
