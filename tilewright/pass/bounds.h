@@ -45,6 +45,11 @@ class Bounds : private SumReader {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
     ~Scope();
+    /// Whether anything was.
+    bool learned() const {
+      return bounds_.known_.size() > known_ || bounds_.facts_.size() > facts_ ||
+             bounds_.refined_.size() > refined_;
+    }
 
    private:
     Bounds& bounds_;

@@ -84,7 +84,7 @@ bool Bounds::by_operation(const Linear& sum, const Linear::Term& term, int depth
                           int& steps) const {
   const auto* op = term.expr.try_as<ir::Op>();
   if (op == nullptr || op->args.size() < 2 || steps <= 0) return false;
-  if (op->code == OpCode::mul) return by_product(sum, term, depth, steps);
+  if (op->code == OpCode::mul) return opens(term.expr) && by_product(sum, term, depth, steps);
   const bool lower = term.coefficient > 0;  // a lower bound of the term is needed
   const auto with = [&](const Linear& limit, int64_t scale = 1) {
     return not_negative(replaced(sum, term, limit, scale), depth, steps);

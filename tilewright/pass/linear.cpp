@@ -12,15 +12,15 @@ namespace {
 using ir::Expr;
 using ir::OpCode;
 
-/// a * b and a + b modulo 2^64, noting whether they fit.
+/// a * b and a + b modulo 2^64, noting whether they fit, and their negation too.
 int64_t times(int64_t a, int64_t b, bool& overflowed) {
   int64_t result;
-  overflowed |= __builtin_mul_overflow(a, b, &result);
+  overflowed |= __builtin_mul_overflow(a, b, &result) || result == INT64_MIN;
   return result;
 }
 int64_t plus(int64_t a, int64_t b, bool& overflowed) {
   int64_t result;
-  overflowed |= __builtin_add_overflow(a, b, &result);
+  overflowed |= __builtin_add_overflow(a, b, &result) || result == INT64_MIN;
   return result;
 }
 uint64_t magnitude(int64_t value) {
@@ -37,8 +37,10 @@ class Collector {
   /// Adds factor * expr to the sum.
   void collect(const Expr& expr, int64_t factor) {
     const auto value = ir::as_int(expr);
-    if (value && (*value >= 0 || expr.dtype() != u64))
+    const bool wraps = reader_ != nullptr && reader_->wraps();
+    if (value && (*value >= 0 || expr.dtype() != u64 || wraps)) {
       return void(sum_.add(scaled(factor, *value)));
+    }
     if (--steps_ < 0 || !opens(expr)) return void(sum_.add(expr, factor));
     if (const auto* cast = expr.try_as<ir::Cast>()) return collect(cast->value, factor);
     const auto& args = expr.as<ir::Op>().args;
@@ -222,49 +224,49 @@ Expr Linear::to_expr(DType dtype, SourceLoc where) const {
 
 namespace {
 
-bool same_list(const std::vector<Expr>& a, const std::vector<Expr>& b, int& steps);
+struct Sameness {
+  bool in_order;
+  int steps = 256;
 
-bool same(const Expr& a, const Expr& b, int& steps) {
-  if (a.same_as(b)) return true;
-  if (!a || !b || a.kind() != b.kind() || a.dtype() != b.dtype() || --steps < 0) return false;
-  switch (a.kind()) {
-    case ir::Kind::Const:
-      return ir::structurally_equal(a, b);
-    case ir::Kind::Op: {
-      const auto &x = a.as<ir::Op>(), &y = b.as<ir::Op>();
-      if (x.code != y.code || x.exactness != y.exactness || x.rounding != y.rounding) return false;
-      if (same_list(x.args, y.args, steps)) return true;
-      return ir::is_commutative(x.code) && x.args[0].dtype().is_int() &&
-             same(x.args[0], y.args[1], steps) && same(x.args[1], y.args[0], steps);
+  bool same(const Expr& a, const Expr& b) {
+    if (a.same_as(b)) return true;
+    if (!a || !b || a.kind() != b.kind() || a.dtype() != b.dtype() || --steps < 0) return false;
+    switch (a.kind()) {
+      case ir::Kind::Const:
+        return ir::structurally_equal(a, b);
+      case ir::Kind::Op: {
+        const auto &x = a.as<ir::Op>(), &y = b.as<ir::Op>();
+        if (x.code != y.code || x.exactness != y.exactness || x.rounding != y.rounding) {
+          return false;
+        }
+        if (same(x.args, y.args)) return true;
+        return !in_order && ir::is_commutative(x.code) && x.args[0].dtype().is_int() &&
+               same(x.args[0], y.args[1]) && same(x.args[1], y.args[0]);
+      }
+      case ir::Kind::Cast: {
+        const auto &x = a.as<ir::Cast>(), &y = b.as<ir::Cast>();
+        return x.rounding == y.rounding && x.saturate == y.saturate && same(x.value, y.value) &&
+               same(x.rbits, y.rbits);
+      }
+      case ir::Kind::Load: {
+        const auto &x = a.as<ir::Load>(), &y = b.as<ir::Load>();
+        return x.buffer.same_as(y.buffer) && x.unchecked == y.unchecked &&
+               same(x.indices, y.indices);
+      }
+      default:
+        return false;
     }
-    case ir::Kind::Cast: {
-      const auto &x = a.as<ir::Cast>(), &y = b.as<ir::Cast>();
-      return x.rounding == y.rounding && x.saturate == y.saturate &&
-             same(x.value, y.value, steps) && (x.rbits ? same(x.rbits, y.rbits, steps) : !y.rbits);
-    }
-    case ir::Kind::Load: {
-      const auto &x = a.as<ir::Load>(), &y = b.as<ir::Load>();
-      return x.buffer.same_as(y.buffer) && x.unchecked == y.unchecked &&
-             same_list(x.indices, y.indices, steps);
-    }
-    default:
-      return false;
   }
-}
-bool same_list(const std::vector<Expr>& a, const std::vector<Expr>& b, int& steps) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!same(a[i], b[i], steps)) return false;
+  bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [&](const Expr& x, const Expr& y) { return same(x, y); });
   }
-  return true;
-}
+};
 
 }  // namespace
 
-bool same_expr(const Expr& a, const Expr& b) {
-  int steps = 256;
-  return same(a, b, steps);
-}
+bool same_expr(const Expr& a, const Expr& b) { return Sameness{false}.same(a, b); }
+bool identical(const Expr& a, const Expr& b) { return Sameness{true}.same(a, b); }
 
 bool uses(const Expr& expr, const ir::Var& var) {
   return ir::contains(expr, [&](const Expr& e) { return e.same_as(var); });

@@ -17,6 +17,8 @@ struct SumReader {
   /// Whether products of sums are multiplied out. Their terms are products in one fixed order, so
   /// that i * n and n * i are the same term.
   virtual bool distributes() const { return false; }
+  /// Whether numbers count modulo 2^64, so that a u64 beyond int64_t is its bit pattern.
+  virtual bool wraps() const { return false; }
 };
 
 struct Linear {
@@ -56,9 +58,11 @@ struct Linear {
 /// The product of two sums, multiplied out.
 Linear product(const Linear& a, const Linear& b);
 
-/// Equality of content, up to the order of commutative integer operations. Never wrong when true;
-/// false too where finding out would take long.
+/// Whether two expressions have the same value: the same operations, up to the order of commutative
+/// ones on integers. Never wrong when true; false too where finding out would take long.
 bool same_expr(const ir::Expr& a, const ir::Expr& b);
+/// The same, in the same order.
+bool identical(const ir::Expr& a, const ir::Expr& b);
 /// Whether the variable occurs in the expression.
 bool uses(const ir::Expr& expr, const ir::Var& var);
 bool uses(const ir::Stmt& stmt, const ir::Var& var);

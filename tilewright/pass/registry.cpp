@@ -11,6 +11,7 @@
 #include "tilewright/pass/lower_parallel.h"
 #include "tilewright/pass/lower_tile_ops.h"
 #include "tilewright/pass/plan_prefetch.h"
+#include "tilewright/pass/simplify.h"
 #include "tilewright/pass/unroll_loops.h"
 
 namespace tw::pass {
@@ -33,6 +34,7 @@ std::vector<Pass> registry(Diagnostics& diagnostics) {
       {"lower_tile_ops", Level::tile, Level::tile,
        [=](const Program& p) { return lower_tile_ops(p, shape); }},
       {"plan_prefetch", Level::tile, Level::tile, plan_prefetch},
+      {"simplify", Level::tile, Level::tile, [](const Program& p) { return simplify(p); }},
       {"unroll_loops", Level::tile, Level::tile, unroll_loops},
   };
 }
