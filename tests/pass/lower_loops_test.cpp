@@ -58,7 +58,8 @@ void expect_same_meaning(const char* text, const std::map<std::string, int64_t>&
   const ir::Program tile = ir::parse_program(text);
   const Memory wanted = run(tile, symbols);
   for (const VectorShape shape : {VectorShape{64, 32}, VectorShape{16, 16}}) {
-    const ir::Program loops = lower_tile_ops(infer_layouts(plan_prefetch(unroll_loops(tile)), shape), shape);
+    const ir::Program loops =
+        lower_tile_ops(infer_layouts(plan_prefetch(unroll_loops(tile)), shape), shape);
     const ir::Program guarded = guard_bounds(loops);
     ir::verify(loops, ir::Level::tile);
     ir::verify(guarded, ir::Level::tile);

@@ -202,6 +202,7 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
       substitute(var, value);
     } else {
       bounds.bind_value(var, value);
+      if (!ir::has_load(value)) name(var, value);
     }
     return (plain || once) && !use.in_declaration;
   }
@@ -316,11 +317,11 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
     const Stmt then_body = body(branch.then_body, true);
     const Stmt else_body = body(branch.else_body, false);
     if (ir::is_empty(then_body) && ir::is_empty(else_body)) return ir::seq({});
-    if (cond.same_as(branch.cond) && then_body.same_as(branch.then_body) &&
+    const bool turned = ir::is_empty(then_body);
+    if (!turned && cond.same_as(branch.cond) && then_body.same_as(branch.then_body) &&
         else_body.same_as(branch.else_body)) {
       return stmt;
     }
-    const bool turned = ir::is_empty(then_body);
     return ir::make<ir::If>(stmt.loc(), [&](ir::If& n) {
       n.cond = turned ? simplify(ir::lnot(cond)) : cond;
       n.then_body = turned ? else_body : then_body;

@@ -5,6 +5,7 @@
 
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/visit.h"
 #include "tilewright/pass/simplify.h"
 
 namespace tw::pass {
@@ -216,9 +217,38 @@ Expr ExprSimplifier::finish(const Expr& expr) {
     }
   }
   ++depth_;
-  const Expr result = apply_rules(expr, bounds, *this);
+  Expr result = apply_rules(expr, bounds, *this);
+  if (!result && ir::as_int(op.args.back())) result = finish_division(expr);
   --depth_;
   return result ? result : expr;
+}
+
+/// A division of named values, where writing them out leaves no division; else null.
+Expr ExprSimplifier::finish_division(const Expr& expr) {
+  const auto& op = expr.as<ir::Op>();
+  if (named_.empty() || op.dtype != i64 ||
+      (op.code != OpCode::floordiv && op.code != OpCode::floormod)) {
+    return {};
+  }
+  const Linear sum = Linear::of(op.args[0]);
+  Linear written;
+  written.add(sum.constant);
+  bool changed = false;
+  for (const Linear::Term& term : sum.terms) {
+    const auto value = named_.find(term.expr.get());
+    changed = changed || value != named_.end();
+    written.add(Linear::of(value != named_.end() ? value->second : term.expr), term.coefficient);
+  }
+  if (!changed || written.overflowed) return {};
+  const Expr result =
+      make(op.code, op.dtype, {written.to_expr(op.dtype, expr.loc()), op.args[1]}, expr);
+  const auto* left = result.try_as<ir::Op>();
+  const bool divides = left != nullptr && ir::contains(result, [](const Expr& e) {
+                         const auto* part = e.try_as<ir::Op>();
+                         return part != nullptr &&
+                                (part->code == OpCode::floordiv || part->code == OpCode::floormod);
+                       });
+  return divides ? Expr() : result;
 }
 
 Expr ExprSimplifier::finish_comparison(const Expr& expr) {

@@ -16,6 +16,9 @@ class ExprSimplifier : private Maker {
   ir::Expr simplify(const ir::Expr& expr);
   /// From here on the variable is that (simplified) expression.
   void substitute(const ir::Var& var, const ir::Expr& value);
+  /// From here on the variable has that (simplified) value, but stays where it is used unless its
+  /// value makes things simpler.
+  void name(const ir::Var& var, const ir::Expr& value) { named_[var.get()] = value; }
   /// What is remembered may no longer hold, or could be better: facts were taken back or came.
   void forget() { known_.clear(); }
 
@@ -39,6 +42,7 @@ class ExprSimplifier : private Maker {
 
   // An operation on simplified operands.
   ir::Expr finish(const ir::Expr& expr);
+  ir::Expr finish_division(const ir::Expr& expr);
   ir::Expr finish_comparison(const ir::Expr& expr);
   ir::Expr without_common_terms(const ir::Expr& comparison);
 
@@ -49,6 +53,7 @@ class ExprSimplifier : private Maker {
 
   std::unordered_map<const ir::ExprBase*, Known> known_;
   std::unordered_map<const ir::ExprBase*, ir::Expr> values_;  // of substituted variables
+  std::unordered_map<const ir::ExprBase*, ir::Expr> named_;
   int depth_ = 0;
 };
 
