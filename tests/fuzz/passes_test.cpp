@@ -16,6 +16,7 @@
 #include "tilewright/pass/lower_tile_ops.h"
 #include "tilewright/pass/pack_gemm_operands.h"
 #include "tilewright/pass/plan_prefetch.h"
+#include "tilewright/pass/simplify.h"
 #include "tilewright/pass/unroll_loops.h"
 
 namespace tw::fuzz {
@@ -35,7 +36,9 @@ std::vector<Row> list(const pass::VectorShape& shape, bool bf16_dot) {
   const auto with_shape = [&](Program (*pass)(const Program&, const pass::VectorShape&)) {
     return [=](const Program& p) { return pass(p, shape); };
   };
+  const auto simplify = [](const Program& p) { return pass::simplify(p); };
   return {
+      {"simplify", Level::tile, simplify},
       {"pack_gemm_operands", Level::tile,
        [=](const Program& p) { return pass::pack_gemm_operands(p, bf16_dot); }},
       {"infer_layouts", Level::scheduled, with_shape(pass::infer_layouts)},
@@ -43,8 +46,10 @@ std::vector<Row> list(const pass::VectorShape& shape, bool bf16_dot) {
       {"lower_tile_ops", Level::scheduled, with_shape(pass::lower_tile_ops)},
       {"guard_bounds", Level::scheduled, pass::guard_bounds},
       {"unroll_loops", Level::scheduled, pass::unroll_loops},
+      {"simplify loops", Level::scheduled, simplify},
       {"lower_parallel", Level::loop, with_shape(pass::lower_parallel)},
       {"apply_layouts", Level::loop, pass::apply_layouts},
+      {"simplify again", Level::loop, simplify},
   };
 }
 
