@@ -177,8 +177,9 @@ bool Match::match(const Pattern& p, const Expr& e) {
   }
   if (domain_ == Domain::index && (p.is(OpCode::add) || p.is(OpCode::mul))) return match_sum(p, e);
   const auto* op = e.try_as<ir::Op>();
-  return op != nullptr && op->code == p.code() && op->rounding == Rounding::rn &&
-         match_operands(p, *op);
+  if (op == nullptr || op->code != p.code() || op->rounding != Rounding::rn) return false;
+  if (domain_ == Domain::index && is_ring_op(op->code) && !bounds_.is_exact(e)) return false;
+  return match_operands(p, *op);
 }
 
 bool Match::match_operands(const Pattern& p, const ir::Op& op) {

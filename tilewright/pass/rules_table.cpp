@@ -38,7 +38,7 @@ const std::vector<Rule>& index_rules() {
       rule("div_of_div", (x / c0) / c1, x / (c0 * c1), c0 > 0 && c1 > 0),
       rule("mod_of_mod", (x % c0) % c1, x % c1, c0 != 0 && c0 % c1 == 0),
       rule("div_by_common_factor", (x * c0 + y) / c1, x / (c1 / c0),
-           c0 > 1 && c1 % c0 == 0 && 0 <= y && y < c0),
+           c0 > 1 && c1 > 0 && c1 % c0 == 0 && 0 <= y && y < c0),
       rule("mod_by_common_factor", (x * c0 + y) % c1, x % (c1 / c0) * c0 + y,
            c0 > 1 && c1 % c0 == 0 && c1 > c0 && 0 <= y && y < c0),
       rule("div_drops_remainder", (x + y) / c0, x / c0, x % c0 == 0 && 0 <= y && y < c0),
@@ -65,6 +65,7 @@ const std::vector<Rule>& index_rules() {
       rule("max_is_second", max(x, y), y, x <= y),
       rule("abs_of_positive", abs(x), x, 0 <= x),
       rule("abs_of_negative", abs(x), 0 - x, x <= 0),
+      rule("abs_of_neg", abs(-x), abs(x)),
 
       rule("scaled_lt_scaled", x * c0 + y < z * c0, x < z, c0 > 1 && 0 <= y && y < c0),
       rule("scaled_le_scaled", x * c0 + y <= z * c0, x < z, c0 > 1 && 1 <= y && y <= c0),
@@ -116,7 +117,6 @@ const std::vector<Rule>& wrapping_rules() {
       rule("not_lt", !(x < y), y <= x),
       rule("not_le", !(x <= y), y < x),
       rule("abs_of_abs", abs(abs(x)), abs(x)),
-      rule("abs_of_neg", abs(-x), abs(x)),
 
       rule("and_itself", x & x, x),
       rule("or_itself", x | x, x),
@@ -246,7 +246,7 @@ const std::vector<RuleSet>& rule_sets() {
 
 const std::vector<Rule>& sum_rules() {
   static const std::vector<Rule> rules = {
-      rule("div_mod", x / c0 * c1 + x % c0 * c2, x * c2, c1 == c0 * c2),
+      rule("div_mod", x / c0 * c1 + x % c0 * c2, x * c2, c0 != 0 && c1 == c0 * c2),
       rule("div_mod_by_term", x / z * z * c1 + x % z * c1, x * c1, z != 0),
       rule("mod_mod", x / c0 % c3 * c1 + x % c0 * c2, x % (c0 * c3) * c2,
            c1 == c0 * c2 && c0 > 0 && c3 > 0),
@@ -254,7 +254,8 @@ const std::vector<Rule>& sum_rules() {
            c1 == c0 * c2 && c0 > 0 && c3 > 0 && c3 % c0 == 0),
       rule("div_exact", x / c0 * c1, x * (c1 / c0), c1 % c0 == 0 && x % c0 == 0),
       rule("truncdiv_exact", truncdiv(x, c0) * c1, x * (c1 / c0), c1 % c0 == 0 && x % c0 == 0),
-      rule("truncdiv_truncmod", truncdiv(x, c0) * c1 + truncmod(x, c0) * c2, x * c2, c1 == c0 * c2),
+      rule("truncdiv_truncmod", truncdiv(x, c0) * c1 + truncmod(x, c0) * c2, x * c2,
+           c0 != 0 && c1 == c0 * c2),
       rule("min_max", min(x, y) * c1 + max(x, y) * c1, x * c1 + y * c1),
   };
   return rules;
