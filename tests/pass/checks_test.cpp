@@ -44,5 +44,12 @@ TEST(Checks, AreForTheAuthorBeforeTheVerifierSpeaksOfABug) {
             "k.tw:2: error[E-FLOW-02]: p: `break`: it is outside a loop");
 }
 
+TEST(Checks, RefuseUnknownOptions) {
+  Diagnostics diagnostics;
+  ir::Program program;
+  program.options = {{"check_init", "loud"}};
+  EXPECT_THROW(check_program(program, diagnostics), Error);
+}
+
 }  // namespace
 }  // namespace tw::pass

@@ -187,4 +187,27 @@ class Parser {
   std::vector<Buffer> fresh_buffers_;
 };
 
+/// Reads `with a=1, b` into the fields of the nodes.
+template <class... Ts>
+void Parser::with(Ts&... nodes) {
+  if (!accept("with")) return;
+  do {
+    if (token().kind != Token::name) fail_expected("the name of a field");
+    const Token name = take();
+    const auto one = [&](auto& node) {
+      return syntax::with_field(node, name.text, [&]<class V>(V& value) {
+        if constexpr (std::is_same_v<V, bool>) {
+          if (!next_is("=")) {
+            value = true;
+            return;
+          }
+        }
+        expect("=");
+        field(value, syntax::wanted_type(node, name.text));
+      });
+    };
+    if (!(one(nodes) || ...)) fail(name, format("no field '{}' here", name.text));
+  } while (accept(","));
+}
+
 }  // namespace tw::ir

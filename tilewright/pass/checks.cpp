@@ -1,5 +1,6 @@
 #include "tilewright/pass/checks.h"
 
+#include "tilewright/ir/options.h"
 #include "tilewright/pass/check_bounds.h"
 #include "tilewright/pass/check_epochs.h"
 #include "tilewright/pass/check_flow.h"
@@ -10,6 +11,7 @@
 namespace tw::pass {
 
 void check_program(const ir::Program& program, Diagnostics& diagnostics) {
+  for (const ir::Option& o : program.options) ir::check_option(o.name, o.value);
   Diagnostics flow;
   check_flow(program, flow);
   for (const Diagnostic& d : flow.list()) diagnostics.add(d.severity, d.finding);

@@ -8,7 +8,8 @@ namespace tw::pass {
 
 using Check = void (*)(const ir::Program&, Diagnostics&);
 
-/// Runs them all. Where control flow has no meaning the others are left out.
+/// Runs them all; an unknown option of the program is thrown at once (E-OPT-01). Where control flow
+/// has no meaning the others are left out.
 void check_program(const ir::Program& program, Diagnostics& diagnostics);
 
 /// A check as a pass: it throws what it finds of errors, together (Diagnostics::throw_errors), and

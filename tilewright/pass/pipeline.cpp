@@ -52,6 +52,12 @@ bool lists(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// A pass that keeps its level runs on lower ones too; layouts need not be decided.
+bool accepts(const Pass& pass, ir::Level level) {
+  return pass.from == level || (pass.from == pass.to && pass.from < level) ||
+         (pass.from == ir::Level::scheduled && level == ir::Level::tile);
+}
+
 void check_skips(const std::vector<Pass>& passes, const RunOptions& options) {
   for (const std::string& name : options.skip) {
     const auto named = [&](const Pass& pass) { return pass.name == name; };
@@ -77,8 +83,8 @@ RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOpt
   ir::Level level = passes.empty() ? ir::Level::tile : passes[0].from;
   for (const Pass& pass : passes) {
     if (lists(options.skip, pass.name)) continue;
-    TW_CHECK(pass.from == level || (pass.from < level && pass.from == pass.to),
-             "{} needs {} IR, it is {}", pass.name, pass.from, level);
+    TW_REQUIRE(accepts(pass, level), "pipeline: {} needs {} IR, it is {}", pass.name, pass.from,
+               level);
     const auto begin = std::chrono::steady_clock::now();
     result.program = pass.run(result.program);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;

@@ -8,8 +8,10 @@
 #include "tilewright/pass/check_race.h"
 #include "tilewright/pass/checks.h"
 #include "tilewright/pass/guard_bounds.h"
+#include "tilewright/pass/infer_layouts.h"
 #include "tilewright/pass/lower_parallel.h"
 #include "tilewright/pass/lower_tile_ops.h"
+#include "tilewright/pass/pack_gemm_operands.h"
 #include "tilewright/pass/plan_prefetch.h"
 #include "tilewright/pass/simplify.h"
 #include "tilewright/pass/unroll_loops.h"
@@ -21,6 +23,7 @@ std::vector<Pass> registry(Diagnostics& diagnostics) {
   using ir::Program;
   const VectorShape shape;
   return {
+      {"apply_layouts", Level::loop, Level::loop, apply_layouts},
       check_pass("check_bounds", check_bounds, diagnostics),
       check_pass("check_epochs", check_epochs, diagnostics),
       check_pass("check_flow", check_flow, diagnostics),
@@ -29,10 +32,14 @@ std::vector<Pass> registry(Diagnostics& diagnostics) {
       check_pass("check_race", check_race, diagnostics),
       check_pass("checks", check_program, diagnostics),
       {"guard_bounds", Level::tile, Level::tile, guard_bounds},
-      {"lower_parallel", Level::tile, Level::loop,
+      {"infer_layouts", Level::tile, Level::scheduled,
+       [=](const Program& p) { return infer_layouts(p, shape); }},
+      {"lower_parallel", Level::scheduled, Level::loop,
        [=](const Program& p) { return lower_parallel(p, shape); }},
       {"lower_tile_ops", Level::tile, Level::tile,
        [=](const Program& p) { return lower_tile_ops(p, shape); }},
+      {"pack_gemm_operands", Level::tile, Level::tile,
+       [](const Program& p) { return pack_gemm_operands(p, /*bf16_dot=*/true); }},
       {"plan_prefetch", Level::tile, Level::tile, plan_prefetch},
       {"simplify", Level::tile, Level::tile, [](const Program& p) { return simplify(p); }},
       {"unroll_loops", Level::tile, Level::tile, unroll_loops},
