@@ -183,6 +183,11 @@ TEST(Emit, DotProductsOfPairs) {
   }
 }
 
+TEST(Emit, MaximaOfMagnitudesSurviveTheOptimizer) {
+  expect_launch("input x: f32[32] output y: f32[32]",
+                "for l in 0:32 vectorized { y![l] = max_nan(0.0, abs(x![l])) }");
+}
+
 TEST(Emit, SymbolsAndScalarsOfEveryType) {
   ProgramBuilder p;
   const DType types[] = {bool_, i8, u16, i32, u64, f16, bf16, f32, f64, f8_e4m3};

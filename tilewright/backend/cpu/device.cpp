@@ -3,8 +3,9 @@
 #include "tilewright/backend/cpu/device.h"
 
 #include <atomic>
+#include <string>
+#include <utility>
 
-#include <dlfcn.h>
 #include <llvm/ExecutionEngine/JITSymbol.h>
 #include <llvm/ExecutionEngine/Orc/Core.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
@@ -18,14 +19,23 @@ namespace {
 
 namespace orc = llvm::orc;
 
+/// What ORC reported on this thread and has no way to return: the causes of a failed lookup.
+thread_local std::string reported;
+
+[[noreturn]] void fail(llvm::Error error, const char* doing) {
+  std::string reason = std::exchange(reported, "");
+  reason += llvm::toString(std::move(error));
+  throw Error(Code{}, {}, "{}: {}", doing, reason);
+}
+
 template <class T>
 T value_of(llvm::Expected<T> result, const char* doing) {
-  if (result) return std::move(*result);
-  throw Error(Code{}, {}, "{}: {}", doing, llvm::toString(result.takeError()));
+  if (!result) fail(result.takeError(), doing);
+  return std::move(*result);
 }
 
 void require(llvm::Error error, const char* doing) {
-  if (error) throw Error(Code{}, {}, "{}: {}", doing, llvm::toString(std::move(error)));
+  if (error) fail(std::move(error), doing);
 }
 
 /// Gives generated code the functions it calls: those of `external_function`, and no others.
@@ -70,7 +80,8 @@ class Linker {
   Linker()
       : session_(value_of(orc::SelfExecutorProcessControl::Create(), "starting the CPU's linker")),
         layer_(session_) {
-    session_.setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
+    session_.setErrorReporter(
+        [](llvm::Error error) { reported += llvm::toString(std::move(error)) + "; "; });
   }
 
   orc::ExecutionSession session_;

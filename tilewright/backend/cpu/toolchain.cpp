@@ -94,46 +94,49 @@ void prepare_module(Builder& builder, const Target& target) {
   LLVMDisposeTargetData(layout);
   LLVMSetTarget(builder.module(), kTriple);
   const std::string bits = std::to_string(target.vector_bits);
-  builder.set_target_attributes({{"target-cpu", target.llvm_cpu()},
+  // With "dynamic", LLVM 19 takes a comparison with 0 for nothing more than it is. Otherwise its
+  // fcmpToClassTest loses an fabs: isnan(|x|) || |x| > 0 becomes isnan(x) || x > 0.
+  builder.set_target_attributes({{"denormal-fp-math", "ieee,dynamic"},
+                                 {"target-cpu", target.llvm_cpu()},
                                  {"target-features", target.llvm_features()},
                                  {"prefer-vector-width", bits},
                                  {"min-legal-vector-width", bits}});
 }
 
 std::string compile_object(Builder& builder, const Target& target, ToolchainReport& report) {
-  LLVMModuleRef module = builder.module();
-  std::string complaint;
-  LLVMContextSetDiagnosticHandler(builder.context(), on_diagnostic, &complaint);
-  char* message = nullptr;
-  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message) != 0) {
-    const std::string text = message;
+    LLVMModuleRef module = builder.module();
+    std::string complaint;
+    LLVMContextSetDiagnosticHandler(builder.context(), on_diagnostic, &complaint);
+    char* message = nullptr;
+    if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message) != 0) {
+      const std::string text = message;
+      LLVMDisposeMessage(message);
+      throw InternalError(format("LLVM refuses the generated code: {}", text));
+    }
     LLVMDisposeMessage(message);
-    throw InternalError(format("LLVM refuses the generated code: {}", text));
-  }
-  LLVMDisposeMessage(message);
 
-  const auto machine = machine_for(target);
-  auto start = std::chrono::steady_clock::now();
-  const Owned<LLVMPassBuilderOptionsRef> options(LLVMCreatePassBuilderOptions());
-  if (LLVMErrorRef error = LLVMRunPasses(module, kPasses, machine.get(), options.get())) {
-    char* text = LLVMGetErrorMessage(error);
-    const std::string copy = text;
-    LLVMDisposeErrorMessage(text);
-    throw InternalError(format("LLVM's passes: {}", copy));
-  }
-  report.optimize_ms += since(start);
-  if (report.keep_texts) {
-    report.optimized_ir += builder.module_text();
-    LLVMModuleRef copy = LLVMCloneModule(module);  // code generation changes the module
-    report.assembly += emit(machine.get(), copy, LLVMAssemblyFile);
-    LLVMDisposeModule(copy);
-  }
+    const auto machine = machine_for(target);
+    auto start = std::chrono::steady_clock::now();
+    const Owned<LLVMPassBuilderOptionsRef> options(LLVMCreatePassBuilderOptions());
+    if (LLVMErrorRef error = LLVMRunPasses(module, kPasses, machine.get(), options.get())) {
+      char* text = LLVMGetErrorMessage(error);
+      const std::string copy = text;
+      LLVMDisposeErrorMessage(text);
+      throw InternalError(format("LLVM's passes: {}", copy));
+    }
+    report.optimize_ms += since(start);
+    if (report.keep_texts) {
+      report.optimized_ir += builder.module_text();
+      LLVMModuleRef copy = LLVMCloneModule(module);  // code generation changes the module
+      report.assembly += emit(machine.get(), copy, LLVMAssemblyFile);
+      LLVMDisposeModule(copy);
+    }
 
-  start = std::chrono::steady_clock::now();
-  std::string object = emit(machine.get(), module, LLVMObjectFile);
-  report.codegen_ms += since(start);
-  if (!complaint.empty()) throw InternalError(format("LLVM: {}", complaint));
-  return object;
+    start = std::chrono::steady_clock::now();
+    std::string object = emit(machine.get(), module, LLVMObjectFile);
+    report.codegen_ms += since(start);
+    if (!complaint.empty()) throw InternalError(format("LLVM: {}", complaint));
+    return object;
 }
 
 }  // namespace tw::cpu

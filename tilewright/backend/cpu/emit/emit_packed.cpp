@@ -14,9 +14,9 @@ Val nibble(Val bytes, Val index) {
 
 }  // namespace
 
-/// Whether the lanes fill whole bytes, in order.
+/// Whether the lanes fill whole bytes, several, in order.
 bool Emitter::fills_bytes(const Address& at) const {
-  if (!at.index.offsets || lanes_ % 2 != 0) return false;
+  if (!at.index.offsets || lanes_ % 2 != 0 || lanes_ == 2) return false;
   const std::vector<int64_t>& o = *at.index.offsets;
   for (size_t l = 0; l < o.size(); ++l) {
     if (o[l] != o[0] + static_cast<int64_t>(l)) return false;

@@ -1,4 +1,5 @@
 // Statements: sequences, loops, branches, and masks where lanes part.
+#include <algorithm>
 #include <numeric>
 
 #include "tilewright/backend/cpu/emit/emitter.h"
@@ -67,7 +68,32 @@ void Emitter::jump(Block to) {
   if (!b_.is_terminated()) b_.branch(to);
 }
 
+namespace {
+
+/// Whether a statement has a break or continue of the loop that it is the body of.
+bool jumps(const ir::Stmt& s) {
+  if (s.is<ir::Break>() || s.is<ir::Continue>()) return true;
+  if (const auto* seq = s.try_as<ir::Seq>()) {
+    return std::any_of(seq->stmts.begin(), seq->stmts.end(), jumps);
+  }
+  const auto* branch = s.try_as<ir::If>();
+  return branch != nullptr &&
+         (jumps(branch->then_body) || (branch->else_body && jumps(branch->else_body)));
+}
+
+/// Whether the body runs exactly once.
+bool runs_once(const ir::For& loop) {
+  const auto lo = ir::as_int(loop.lo), hi = ir::as_int(loop.hi), step = ir::as_int(loop.step);
+  return lo && hi && step && *step > 0 && *lo < *hi && *hi - *lo <= *step && !jumps(loop.body);
+}
+
+}  // namespace
+
 void Emitter::serial_loop(const ir::For& loop) {
+  if (runs_once(loop)) {
+    vars_[loop.var] = value(loop.lo);
+    return stmt(loop.body);
+  }
   const Val lo = uniform(loop.lo), hi = uniform(loop.hi), step = uniform(loop.step);
   const auto constant_step = ir::as_int(loop.step);
   const bool down = constant_step && *constant_step < 0;
