@@ -76,5 +76,16 @@ TEST(GuardBounds, AccessesThatAreCertainlyOutsideNeedNoTestOfTheBox) {
                launch("n", "parallel j in 64 { Y![b, j] = if_else(false, X![-1, j], 0.0) }"));
 }
 
+TEST(GuardBounds, ADescendingIndexIsTestedInsideItsLoop) {
+  EXPECT_IR_EQ(guard_bounds(launch("n", "for k in 5:-1:-1 { Y[b, k] = X[b + 1, 3] }")),
+               launch("n",
+                      "if 0 <= n - b - 2 {\n"
+                      "  for k in 5:-1:-1 { if 0 <= k && k < 64 { Y![b, k] = X![b + 1, 3] } }\n"
+                      "} else {\n"
+                      "  for k in 5:-1:-1 { if 0 <= k && k < 64 {\n"
+                      "    Y![b, k] = if_else(b + 1 < n, X![b + 1, 3], 0.0) } }\n"
+                      "}"));
+}
+
 }  // namespace
 }  // namespace tw::pass

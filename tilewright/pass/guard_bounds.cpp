@@ -150,12 +150,14 @@ class GuardBounds : public ir::Rewriter {
     return ir::le(ir::index(0), margin.to_expr());
   }
 
+  /// Whether lo and hi bound the index.
+  static bool ascends(const ir::For& loop) { return ir::as_int(loop.step).value_or(0) > 0; }
+
   Stmt rewrite_loop(const Stmt& stmt) {
     const auto& loop = stmt.as<ir::For>();
-    const auto step = ir::as_int(loop.step);
     const Bounds::Scope scope(bounds_);
-    if (!step || *step <= 0) return children(stmt);
-    bounds_.bind(loop.var, loop.lo, loop.hi, *step);
+    if (!ascends(loop)) return children(stmt);
+    bounds_.bind(loop.var, loop.lo, loop.hi, *ir::as_int(loop.step));
     if (in_box_)
       box_.push_back({loop.var, loop.lo, loop.hi, loop.loop == ir::LoopKind::vectorized});
     Stmt next = children(stmt);
@@ -191,6 +193,9 @@ class GuardBounds : public ir::Rewriter {
     bound_inside_.clear();
     ir::for_each_stmt(stmt, [&](const Stmt& s) {
       if (const auto* let = s.try_as<ir::Let>()) bound_inside_.push_back(let->var);
+      if (const auto* loop = s.try_as<ir::For>(); loop != nullptr && !ascends(*loop)) {
+        bound_inside_.push_back(loop->var);
+      }
       if (const auto* atomic = s.try_as<ir::Atomic>(); atomic != nullptr && atomic->result) {
         bound_inside_.push_back(atomic->result);
       }
