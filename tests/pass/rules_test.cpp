@@ -227,7 +227,8 @@ TEST(Rules, OfFloatsHoldForRandomValues) {
       check(rule, domain, dtype, [&](const Variable& v, size_t) {
         std::vector<uint64_t> values;
         for (int i = 0; i < 60; ++i) values.push_back(random() >> (64 - dtype.bits()));
-        if (v.kind == Pattern::Kind::constant) values = {encode(0.125, dtype), encode(-64.0, dtype)};
+        if (v.kind == Pattern::Kind::constant)
+          values = {encode(0.125, dtype), encode(-64.0, dtype)};
         return values;
       });
     }

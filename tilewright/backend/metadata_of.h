@@ -10,8 +10,8 @@
 
 namespace tw::backend {
 
-/// Symbols, parameters (workspaces last), the packed block, and the launches: one that has a guard and
-/// those that stand in for it are its variants. Shapes, strides, grids and guards must be
+/// Symbols, parameters (workspaces last), the packed block, and the launches: one that has a guard
+/// and those that stand in for it are its variants. Shapes, strides, grids and guards must be
 /// expressions of symbols and whole scalars.
 runtime::KernelMetadata metadata_of(const ir::Program& program, const std::string& target,
                                     DeviceKind device);

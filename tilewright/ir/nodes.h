@@ -415,7 +415,7 @@ struct Launch : StmtBase {
   bool cooperative = false, dependent_launch = false;
   RasterOrder raster = RasterOrder::none;
   int64_t raster_panel = 0;
-  Expr guard;  // over sizes: when it fails, the next launch stands in for this one; null: always runs
+  Expr guard;  // over sizes; where it fails, the next launch stands in. Null: always runs
   TW_FIELDS(Launch, name, grid, block_vars, body, threads, cluster, min_blocks_per_sm,
             max_registers, dynamic_shared_extra, cooperative, dependent_launch, raster,
             raster_panel, guard)

@@ -104,39 +104,39 @@ void prepare_module(Builder& builder, const Target& target) {
 }
 
 std::string compile_object(Builder& builder, const Target& target, ToolchainReport& report) {
-    LLVMModuleRef module = builder.module();
-    std::string complaint;
-    LLVMContextSetDiagnosticHandler(builder.context(), on_diagnostic, &complaint);
-    char* message = nullptr;
-    if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message) != 0) {
-      const std::string text = message;
-      LLVMDisposeMessage(message);
-      throw InternalError(format("LLVM refuses the generated code: {}", text));
-    }
+  LLVMModuleRef module = builder.module();
+  std::string complaint;
+  LLVMContextSetDiagnosticHandler(builder.context(), on_diagnostic, &complaint);
+  char* message = nullptr;
+  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message) != 0) {
+    const std::string text = message;
     LLVMDisposeMessage(message);
+    throw InternalError(format("LLVM refuses the generated code: {}", text));
+  }
+  LLVMDisposeMessage(message);
 
-    const auto machine = machine_for(target);
-    auto start = std::chrono::steady_clock::now();
-    const Owned<LLVMPassBuilderOptionsRef> options(LLVMCreatePassBuilderOptions());
-    if (LLVMErrorRef error = LLVMRunPasses(module, kPasses, machine.get(), options.get())) {
-      char* text = LLVMGetErrorMessage(error);
-      const std::string copy = text;
-      LLVMDisposeErrorMessage(text);
-      throw InternalError(format("LLVM's passes: {}", copy));
-    }
-    report.optimize_ms += since(start);
-    if (report.keep_texts) {
-      report.optimized_ir += builder.module_text();
-      LLVMModuleRef copy = LLVMCloneModule(module);  // code generation changes the module
-      report.assembly += emit(machine.get(), copy, LLVMAssemblyFile);
-      LLVMDisposeModule(copy);
-    }
+  const auto machine = machine_for(target);
+  auto start = std::chrono::steady_clock::now();
+  const Owned<LLVMPassBuilderOptionsRef> options(LLVMCreatePassBuilderOptions());
+  if (LLVMErrorRef error = LLVMRunPasses(module, kPasses, machine.get(), options.get())) {
+    char* text = LLVMGetErrorMessage(error);
+    const std::string copy = text;
+    LLVMDisposeErrorMessage(text);
+    throw InternalError(format("LLVM's passes: {}", copy));
+  }
+  report.optimize_ms += since(start);
+  if (report.keep_texts) {
+    report.optimized_ir += builder.module_text();
+    LLVMModuleRef copy = LLVMCloneModule(module);  // code generation changes the module
+    report.assembly += emit(machine.get(), copy, LLVMAssemblyFile);
+    LLVMDisposeModule(copy);
+  }
 
-    start = std::chrono::steady_clock::now();
-    std::string object = emit(machine.get(), module, LLVMObjectFile);
-    report.codegen_ms += since(start);
-    if (!complaint.empty()) throw InternalError(format("LLVM: {}", complaint));
-    return object;
+  start = std::chrono::steady_clock::now();
+  std::string object = emit(machine.get(), module, LLVMObjectFile);
+  report.codegen_ms += since(start);
+  if (!complaint.empty()) throw InternalError(format("LLVM: {}", complaint));
+  return object;
 }
 
 }  // namespace tw::cpu

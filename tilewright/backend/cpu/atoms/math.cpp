@@ -96,9 +96,9 @@ void* external_function(const std::string& name) {
   static void* const sleef = dlopen("libsleef.so.3", RTLD_NOW | RTLD_LOCAL);
   // What LLVM makes of intrinsics where the processor has no instruction.
   static const std::set<std::string> kFromC = {
-      "memcpy", "memmove", "memset", "fma",    "fmaf",  "fmod",  "fmodf", "fmin",   "fminf", "fmax",
-      "fmaxf",  "floor",   "floorf", "ceil",   "ceilf", "trunc", "truncf", "rint", "rintf", "round",
-      "roundf"};
+      "memcpy", "memmove", "memset", "fma",   "fmaf",  "fmod",   "fmodf",
+      "fmin",   "fminf",   "fmax",   "fmaxf", "floor", "floorf", "ceil",
+      "ceilf",  "trunc",   "truncf", "rint",  "rintf", "round",  "roundf"};
   if (name.starts_with("Sleef_")) return sleef == nullptr ? nullptr : dlsym(sleef, name.c_str());
   return kFromC.count(name) != 0 ? dlsym(RTLD_DEFAULT, name.c_str()) : nullptr;
 }
