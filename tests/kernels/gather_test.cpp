@@ -1,0 +1,79 @@
+#include "tilewright/kernels/gather.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/tensors.h"
+#include "tests/reference/gather.h"
+#include "tilewright/base/format.h"
+
+namespace tw {
+namespace {
+
+using test::random_tensor;
+using test::values;
+
+/// n indices of which some are outside [0, v).
+OwnedTensor some_index(DType dtype, int64_t n, int64_t v) {
+  OwnedTensor index(dtype, {n});
+  std::vector<double> list;
+  for (int64_t i = 0; i < n; ++i) list.push_back(static_cast<double>((i * 7 + 3) % (v + 4) - 2));
+  test::assign(index, list);
+  return index;
+}
+
+TEST(GatherRows, AgreesWithTheReferenceForAllWidths) {
+  for (const DType dtype : {f32, bf16, f16, i32, f8_e4m3, i8, u16}) {
+    for (const DType index_type : {i32, i64}) {
+      for (const int64_t h : {1, 7, 128, 384}) {
+        const OwnedTensor table = random_tensor(dtype, {11, h}, 1, 0, 50);
+        for (const int64_t n : {0, 1, 5, 33}) {
+          const OwnedTensor index = some_index(index_type, n, 11);
+          const OwnedTensor y = test::filled_tensor(dtype, {n, h}, 9);
+          kernels::gather_rows(table, index, y);
+          EXPECT_EQ(values(y),
+                    reference::gather_rows(values(table), static_cast<size_t>(h), values(index)))
+              << format("{} by {}, n {}, h {}", dtype, index_type, n, h);
+        }
+      }
+    }
+  }
+}
+
+TEST(GatherRows, OfAnEmptyTableAreZero) {
+  const OwnedTensor table(f32, {0, 5}), y = test::filled_tensor(f32, {3, 5}, 9);
+  kernels::gather_rows(table, some_index(i32, 3, 0), y);
+  EXPECT_EQ(values(y), std::vector<double>(15, 0));
+}
+
+TEST(GatherRows, KeepsTheBitsOfNaN) {
+  uint32_t table[] = {0x7f800001, 0xffc12345, 0x80000000, 1}, y[4] = {};
+  int32_t index[] = {0};
+  kernels::gather_rows(Tensor(table, f32, {1, 4}), Tensor(index, {1}), Tensor(y, f32, {1, 4}));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(y[i], table[i]);
+}
+
+TEST(GatherRows, StridedRows) {
+  const OwnedTensor table = random_tensor(bf16, {9, 40}, 1),
+                    y = test::filled_tensor(bf16, {6, 50}, 7);
+  const OwnedTensor index = some_index(i64, 6, 9);
+  const Tensor tv = test::with_row_gap(table, 33), yv = test::with_row_gap(y, 33);
+  kernels::gather_rows(tv, index, yv);
+  EXPECT_EQ(values(yv), reference::gather_rows(values(tv), 33, values(index)));
+  for (const double between : values(y.view().slice(1, 33, 17))) ASSERT_EQ(between, 7);
+}
+
+TEST(GatherRows, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor table(f32, {4, 8}), y(f32, {3, 8}), index(i32, {3}), f(f32, {3}),
+      wide(f64, {4, 8});
+  EXPECT_EQ(test::error_of([&] { kernels::gather_rows(wide, index, y); }),
+            "gather_rows: table is f64 [4, 8], its elements must have 8, 16 or 32 bits");
+  EXPECT_EQ(test::error_of([&] { kernels::gather_rows(table, f, y); }),
+            "gather_rows: index is f32 [3], it must be i32 or i64");
+  EXPECT_EQ(test::error_of([&] { kernels::gather_rows(table, index, table); }),
+            "gather_rows: y is f32 [4, 8], it must be [3, 8] [n, h]");
+  EXPECT_EQ(test::error_of([&] { kernels::gather_rows(f, index, y); }),
+            "gather_rows: table is f32 [3], it must have 2 dimensions");
+}
+
+}  // namespace
+}  // namespace tw
