@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tilewright/base/convert.h"
+
 namespace tw::ir {
 namespace {
 
@@ -75,7 +77,7 @@ Expr int_const(DType dtype, int64_t value, SourceLoc where) {
 Expr float_const(DType dtype, double value, SourceLoc where) {
   return make<Const>(where, [&](Const& n) {
     n.dtype = dtype;
-    n.f = dtype.scalar == Scalar::f32 ? static_cast<double>(static_cast<float>(value)) : value;
+    n.f = decode(encode(value, dtype), dtype);
   });
 }
 Expr literal(DType dtype, double value, SourceLoc where) {

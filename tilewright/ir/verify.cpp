@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/equal.h"
 #include "tilewright/ir/text.h"
@@ -121,9 +122,8 @@ class Verifier {
   void check(const Const& n) {
     if (n.dtype.is_float()) {
       require(n.i == 0, "a float literal with integer bits");
-      require(n.dtype.scalar != Scalar::f32 || n.f != n.f ||
-                  static_cast<double>(static_cast<float>(n.f)) == n.f,
-              "{} is not a value of f32", n.f);
+      const bool is_exact = n.f != n.f || decode(encode(n.f, n.dtype), n.dtype) == n.f;
+      require(is_exact, "{} is not a value of {}", n.f, n.dtype);
     } else {
       require(n.f == 0, "an integer literal with a fraction");
       require(as_int(int_const(n.dtype, n.i)) == n.i, "{} is not a value of {}", n.i, n.dtype);
