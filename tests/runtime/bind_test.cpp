@@ -47,7 +47,7 @@ TEST(Bind, ReportsTheNumberOfArguments) {
   EXPECT_EQ(call_error(gemm(), {f32_tensor({2, 2})}),
             "error[E-HOST-01]: gemm: expected 3 arguments (A, B, C), or 2 without C, got 1");
   EXPECT_EQ(call_error(one_tensor(f32, {m}), {}),
-            "error[E-HOST-01]: f: expected 1 arguments (A), got 0");
+            "error[E-HOST-01]: f: expected 1 argument (A), got 0");
 }
 
 TEST(Bind, ReportsTheKindOfAnArgument) {

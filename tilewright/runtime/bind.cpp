@@ -106,9 +106,8 @@ ArgumentTable::ArgumentTable(const KernelMetadata& metadata) : metadata_(metadat
 //    solved on the way, in the order of the entries; an entry that needs a symbol which only a
 //    later one gives is left pending.
 // 2. Pending entries are checked until none can make progress.
-// 3. Symbols that no argument gave (strides of dimensions with one element, sizes of null tensors)
-// get
-//    a value that keeps their facts. Then the facts of all are checked.
+// 3. Symbols that no argument gave (strides of a dimension with one element, sizes of null tensors)
+//    get a value that keeps their facts. Then the facts of all are checked.
 void ArgumentTable::bind(std::span<const Arg> args, Binding& binding) const {
   const bool full = args.size() == full_count_;
   if (!full && args.size() != short_count_) CallErrors(*this).count(args.size());

@@ -53,7 +53,8 @@ void CallErrors::count(size_t given) const {
     all.push_back(param.name);
     if (param.kind == ParamKind::output) outputs.push_back(param.name);
   }
-  std::string text = format("expected {} arguments ({})", all.size(), join(all, ", "));
+  std::string text = format("expected {} argument{} ({})", all.size(), all.size() == 1 ? "" : "s",
+                            join(all, ", "));
   if (!outputs.empty()) {
     text += format(", or {} without {}", all.size() - outputs.size(), join(outputs, ", "));
   }

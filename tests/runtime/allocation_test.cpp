@@ -1,0 +1,48 @@
+// Counts what a warm call allocates, by replacing the global operator new of this executable.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/kernels.h"
+
+namespace {
+std::atomic<int64_t> allocations = 0;
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  void* memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace tw::runtime::test {
+namespace {
+
+TEST(WarmCall, AllocatesNothing) {
+  KernelMetadata metadata = gemm_metadata();
+  metadata.launches[0].variants[0].grid = {1};
+  metadata.params.push_back(tensor("W", {HostExpr::symbol(0), 4}));
+  metadata.params.back().kind = ParamKind::workspace;
+  TwCpuEntry* idle = [](const void*, const int64_t*, int64_t, int64_t, void*, TwCpuCallbacks*) {
+    return int32_t{0};
+  };
+  const LoadedKernel kernel(metadata, std::make_shared<FunctionModule>(
+                                          std::map<std::string, TwCpuEntry*>{{"gemm_main", idle}}));
+  const float data[16] = {};
+  const Tensor a(data, {4, 4}), b(data, {4, 4}), c(data, {4, 4});
+  call(kernel, {a, b, c});
+  const int64_t before = allocations;
+  for (int i = 0; i < 100; ++i) call(kernel, {a, b, c});
+  EXPECT_EQ(allocations - before, 0);
+  const Tensor* leaked = new Tensor(a);  // the counter counts
+  EXPECT_EQ(allocations - before, 1);
+  delete leaked;
+}
+
+}  // namespace
+}  // namespace tw::runtime::test
