@@ -46,10 +46,9 @@ std::vector<Row> list(const pass::VectorShape& shape, bool bf16_dot) {
       {"lower_tile_ops", Level::scheduled, with_shape(pass::lower_tile_ops)},
       {"guard_bounds", Level::scheduled, pass::guard_bounds},
       {"unroll_loops", Level::scheduled, pass::unroll_loops},
-      {"simplify loops", Level::scheduled, simplify},
       {"lower_parallel", Level::loop, with_shape(pass::lower_parallel)},
       {"apply_layouts", Level::loop, pass::apply_layouts},
-      {"simplify again", Level::loop, simplify},
+      {"simplify_loops", Level::loop, simplify},
   };
 }
 

@@ -133,8 +133,8 @@ TEST(Compile, DumpsTheTextAfterEachPass) {
   const auto dir = std::filesystem::temp_directory_path() / format("tw_dump_{}", getpid());
   compile(add_constant(2.0F), {.target = "cpu", .options = {{"dump", dir.string()}}});
   EXPECT_TRUE(std::filesystem::exists(dir / "00_input.tw"));
-  EXPECT_TRUE(std::filesystem::exists(dir / "07_lower_parallel.tw"));
-  EXPECT_TRUE(std::filesystem::exists(dir / "07_lower_parallel.diff"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "08_lower_parallel.tw"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "08_lower_parallel.diff"));
   std::filesystem::remove_all(dir);
 }
 

@@ -14,6 +14,7 @@
 #include "tilewright/pass/pack_gemm_operands.h"
 #include "tilewright/pass/pipeline.h"
 #include "tilewright/pass/plan_prefetch.h"
+#include "tilewright/pass/simplify.h"
 #include "tilewright/pass/unroll_loops.h"
 
 namespace tw::cpu {
@@ -42,7 +43,9 @@ ir::Program lower(const ir::Program& program, const Target& target,
   shape.registers = target.avx512 ? 32 : 16;
   using ir::Level;
   using ir::Program;
+  const auto simplify = [](const Program& p) { return pass::simplify(p); };
   const std::vector<pass::Pass> passes = {
+      {"simplify", Level::tile, Level::tile, simplify},
       {"pack_gemm_operands", Level::tile, Level::tile,
        [&](const Program& p) { return pass::pack_gemm_operands(p, target.bf16_dot); }},
       {"infer_layouts", Level::tile, Level::scheduled,
@@ -55,6 +58,7 @@ ir::Program lower(const ir::Program& program, const Target& target,
       {"lower_parallel", Level::scheduled, Level::loop,
        [&](const Program& p) { return pass::lower_parallel(p, shape); }},
       {"apply_layouts", Level::loop, Level::loop, pass::apply_layouts},
+      {"simplify_loops", Level::loop, Level::loop, simplify},
   };
   pass::RunOptions options{.diff = true, .keep_texts = report.keep_texts};
   if (const std::string dir = ir::option(program, "dump"); dir != "none") options.dump_dir = dir;
