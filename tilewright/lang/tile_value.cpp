@@ -32,7 +32,7 @@ struct TileNode {
   std::function<Expr(const Input&, const Indices&)> element = nullptr;
   std::optional<Expr> scalar = {};  // a value that is no tile, of shape []
   bool is_cast = false;             // a default cast of inputs[0]
-  bool is_transposed = false;           // inputs[0], a matrix, with exchanged dimensions
+  bool is_transposed = false;       // inputs[0], a matrix, with exchanged dimensions
   bool is_live = false;             // the fragment belongs to the author and may change
   Buffer fragment = {};             // null: not computed yet
 };

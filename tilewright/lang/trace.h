@@ -35,7 +35,7 @@ struct Scope {
   bool open = true;
   bool has_break = false;  // a loop that some break_() leaves
   bool pipelined = false;
-  size_t indices = 0;  // of loops, around and of this one
+  size_t indices = 0;          // of loops, around and of this one
   std::vector<Entry> entries;  // by time
 
   bool is_loop() const { return kind >= ScopeKind::loop; }
