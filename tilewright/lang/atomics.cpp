@@ -58,7 +58,7 @@ Expr emit(const Site& site, AtomicOp op, const ir::Region& element, const ir::Ex
   std::vector<ir::Expr> parts = element.begin;
   parts.push_back(value);
   parts.push_back(compare);
-  parts = trace.settle(parts);
+  parts = trace.settle(site.where, parts);
   ir::Var result;
   if (wants_result) result = ir::Var::make("old", element.buffer.dtype(), site.where);
   trace.emit(ir::make<ir::Atomic>(site.where, [&](ir::Atomic& n) {

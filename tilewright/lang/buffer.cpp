@@ -105,7 +105,7 @@ void store_element(const Site& site, const ir::Region& element, const Expr& valu
   }
   std::vector<ir::Expr> parts = element.begin;
   parts.push_back(as_stored(site, value, buffer.dtype()));
-  parts = trace.settle(parts);
+  parts = trace.settle(site.where, parts);
   const ir::Expr stored = parts.back();
   parts.pop_back();
   trace.emit(ir::make<ir::Store>(site.where, [&](ir::Store& n) {
@@ -221,7 +221,7 @@ Buffer local(DType dtype, const Extents& shape, std::string_view name, SourceLoc
 Variable var(DType dtype, const Operand& initial, std::string_view name) {
   const Site site{"var", initial.where()};
   Trace& trace = Trace::in_launch(site);
-  const ir::Expr value = trace.settle(as_stored(site, initial.value(), dtype));
+  const ir::Expr value = trace.settle(site.where, as_stored(site, initial.value(), dtype));
   return Variable(
       trace.allocate(MemSpace::variable, dtype, {}, std::string(name), site.where, value));
 }
@@ -231,7 +231,7 @@ Variable var(DType dtype, SourceLoc where) {
 
 Expr let(const Operand& value, std::string_view name) {
   Trace& trace = Trace::in_launch({"let", value.where()});
-  const ir::Expr settled = trace.settle(value.value().typed());
+  const ir::Expr settled = trace.settle(value.where(), value.value().typed());
   const ir::Var var = ir::Var::make(std::string(name), settled.dtype(), value.where());
   trace.emit(ir::let(var, settled));
   trace.declare(var);

@@ -57,7 +57,7 @@ std::vector<ir::Expr> Builder::host_extents(const Site& site, const Extents& sha
       throw Error(codes::launch_05, site.where, "{}: the extent {} is negative", site.name, *known);
     }
   }
-  return trace_.settle(extents);
+  return trace_.settle(site.where, extents);
 }
 
 Buffer Builder::tensor(ParamKind kind, std::string_view name, DType dtype, const Extents& shape,

@@ -3,18 +3,19 @@
 #pragma once
 
 // Floats; 16-bit floats compute in f32 and round once (language 11.1).
-#define TW_FLOAT_FUNCTIONS(TW_FUNCTION)                                                            \
-  TW_FUNCTION(exp)                                                                                 \
-  TW_FUNCTION(exp2)                                                                                \
-  TW_FUNCTION(exp10)                                                                               \
-  TW_FUNCTION(expm1)                                                                               \
-  TW_FUNCTION(log) TW_FUNCTION(log2) TW_FUNCTION(log10) TW_FUNCTION(log1p) TW_FUNCTION(sqrt)       \
-      TW_FUNCTION(rsqrt) TW_FUNCTION(rcp) TW_FUNCTION(cbrt) TW_FUNCTION(sin) TW_FUNCTION(cos)      \
-          TW_FUNCTION(tan) TW_FUNCTION(asin) TW_FUNCTION(acos) TW_FUNCTION(atan) TW_FUNCTION(sinh) \
-              TW_FUNCTION(cosh) TW_FUNCTION(tanh) TW_FUNCTION(asinh) TW_FUNCTION(acosh)            \
-                  TW_FUNCTION(atanh) TW_FUNCTION(erf) TW_FUNCTION(erfc) TW_FUNCTION(floor)         \
-                      TW_FUNCTION(ceil) TW_FUNCTION(trunc) TW_FUNCTION(round) TW_FUNCTION(rint)    \
-                          TW_FUNCTION(isnan) TW_FUNCTION(isinf) TW_FUNCTION(isfinite)              \
+#define TW_FLOAT_FUNCTIONS(TW_FUNCTION)                                                         \
+  TW_FUNCTION(exp)                                                                              \
+  TW_FUNCTION(exp2)                                                                             \
+  TW_FUNCTION(exp10)                                                                            \
+  TW_FUNCTION(expm1)                                                                            \
+  TW_FUNCTION(log)                                                                              \
+  TW_FUNCTION(log2) TW_FUNCTION(log10) TW_FUNCTION(log1p) TW_FUNCTION(sqrt) TW_FUNCTION(rsqrt)  \
+      TW_FUNCTION(rcp) TW_FUNCTION(cbrt) TW_FUNCTION(sin) TW_FUNCTION(cos) TW_FUNCTION(tan)     \
+          TW_FUNCTION(asin) TW_FUNCTION(acos) TW_FUNCTION(atan) TW_FUNCTION(sinh)               \
+              TW_FUNCTION(cosh) TW_FUNCTION(tanh) TW_FUNCTION(asinh) TW_FUNCTION(acosh)         \
+                  TW_FUNCTION(atanh) TW_FUNCTION(erf) TW_FUNCTION(erfc) TW_FUNCTION(floor)      \
+                      TW_FUNCTION(ceil) TW_FUNCTION(trunc) TW_FUNCTION(round) TW_FUNCTION(rint) \
+                          TW_FUNCTION(isnan) TW_FUNCTION(isinf) TW_FUNCTION(isfinite)           \
                               TW_FUNCTION(signbit)
 
 // Made of the others: sigmoid = 1 / (1 + exp(-x)), silu = x sigmoid(x),
@@ -32,14 +33,15 @@
   TW_FLOAT_FUNCTIONS(TW_FUNCTION)       \
   TW_LIBRARY_FUNCTIONS(TW_FUNCTION) TW_INTEGER_FUNCTIONS(TW_FUNCTION)
 
-#define TW_BINARY_FUNCTIONS(TW_FUNCTION)                                                         \
-  TW_FUNCTION(min)                                                                               \
-  TW_FUNCTION(max)                                                                               \
-  TW_FUNCTION(min_nan)                                                                           \
-  TW_FUNCTION(max_nan)                                                                           \
-  TW_FUNCTION(fmod) TW_FUNCTION(pow) TW_FUNCTION(hypot) TW_FUNCTION(atan2) TW_FUNCTION(copysign) \
-      TW_FUNCTION(floordiv) TW_FUNCTION(floormod) TW_FUNCTION(truncdiv) TW_FUNCTION(truncmod)    \
-          TW_FUNCTION(cdiv) TW_FUNCTION(mul_high) TW_FUNCTION(add_sat) TW_FUNCTION(sub_sat)      \
+#define TW_BINARY_FUNCTIONS(TW_FUNCTION)                                                      \
+  TW_FUNCTION(min)                                                                            \
+  TW_FUNCTION(max)                                                                            \
+  TW_FUNCTION(min_nan)                                                                        \
+  TW_FUNCTION(max_nan)                                                                        \
+  TW_FUNCTION(fmod)                                                                           \
+  TW_FUNCTION(pow) TW_FUNCTION(hypot) TW_FUNCTION(atan2) TW_FUNCTION(copysign)                \
+      TW_FUNCTION(floordiv) TW_FUNCTION(floormod) TW_FUNCTION(truncdiv) TW_FUNCTION(truncmod) \
+          TW_FUNCTION(cdiv) TW_FUNCTION(mul_high) TW_FUNCTION(add_sat) TW_FUNCTION(sub_sat)   \
               TW_FUNCTION(nth_set)
 
 #define TW_TERNARY_FUNCTIONS(TW_FUNCTION) \
@@ -54,5 +56,6 @@
   TW_FUNCTION(exp2)                                                                       \
   TW_FUNCTION(exp10)                                                                      \
   TW_FUNCTION(log)                                                                        \
-  TW_FUNCTION(log2) TW_FUNCTION(log10) TW_FUNCTION(sin) TW_FUNCTION(cos) TW_FUNCTION(tan) \
-      TW_FUNCTION(tanh) TW_FUNCTION(rcp) TW_FUNCTION(rsqrt)
+  TW_FUNCTION(log2)                                                                       \
+  TW_FUNCTION(log10) TW_FUNCTION(sin) TW_FUNCTION(cos) TW_FUNCTION(tan) TW_FUNCTION(tanh) \
+      TW_FUNCTION(rcp) TW_FUNCTION(rsqrt)

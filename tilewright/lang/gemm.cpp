@@ -88,9 +88,10 @@ void check_accumulator(const Site& site, const Region& c) {
             ir::as_int(shape[d]) == ir::as_int(c.ir().extent[d]);
   }
   const MemSpace space = c.buffer().space();
-  if (whole && space != MemSpace::global && space != MemSpace::workspace) return;
+  const bool in_block = space != MemSpace::global && space != MemSpace::workspace;
+  if (whole && in_block) return;
   Error error(codes::gemm_04, site.where, "{}: the accumulator is {}", site.name,
-              whole ? "in global memory" : "a part of its buffer");
+              in_block ? "a part of its buffer" : "in global memory");
   error.note("c is {}, of a buffer {}", c.text(), extents_text(shape));
   throw error.help("accumulate into a fragment of the size of the product and copy it");
 }
@@ -104,7 +105,7 @@ void gemm(const Region& a, const Region& b, const Region& c, const GemmOptions& 
   check_accumulator(site, c);
   const auto regions = settle_regions(site, {a, b, c});
   Trace& trace = Trace::current(site);
-  const ir::Expr clear = trace.settle(as_condition(site, options.clear));
+  const ir::Expr clear = trace.settle(site.where, as_condition(site, options.clear));
   trace.emit(ir::make<ir::Gemm>(site.where, [&](ir::Gemm& n) {
     n.a = regions[0];
     n.b = regions[1];

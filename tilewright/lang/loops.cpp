@@ -45,6 +45,7 @@ struct Bounds {
 Bounds bounds(const Site& site, const Operand& lo, const Operand& hi, const Operand& step) {
   Trace& trace = Trace::in_launch(site);
   const auto settled = trace.settle(
+      site.where,
       {as_index(site, lo.value()), as_index(site, hi.value()), as_index(site, step.value())});
   if (ir::is_int(settled[2], 0)) {
     throw Error(codes::flow_03, site.where, "{}: the step is 0", site.name);
@@ -182,7 +183,7 @@ void parallel(const Extents& box, const ParallelOptions& options, const Body& bo
   }
   std::vector<ir::Expr> extents;
   for (const Expr& e : box) extents.push_back(as_index(site, e));
-  extents = trace.settle(extents);
+  extents = trace.settle(site.where, extents);
   std::vector<ir::Var> vars;
   for (size_t d = 0; d < box.size(); ++d) {
     vars.push_back(ir::Var::make(trace.index_name(d), i64, where));
@@ -233,7 +234,7 @@ void if_(const Operand& condition, const std::function<void()>& then_body,
          const std::function<void()>& else_body) {
   const Site site{"if_", condition.where()};
   Trace& trace = Trace::in_launch(site);
-  const ir::Expr cond = trace.settle(as_condition(site, condition.value()));
+  const ir::Expr cond = trace.settle(site.where, as_condition(site, condition.value()));
   const auto before = trace.epochs;
   const ir::Stmt then_stmt = record_branch(site, then_body);
   const auto after_then = std::exchange(trace.epochs, before);
@@ -250,7 +251,8 @@ void while_(const Operand& condition, const std::function<void()>& body) {
   const Site site{"while_", condition.where()};
   Trace& trace = Trace::in_launch(site);
   const ir::Expr cond =
-      settle(trace, trace.now(), {as_condition(site, condition.value())}, /*share=*/false)[0];
+      settle(trace, trace.now(), site.where, {as_condition(site, condition.value())},
+             /*share=*/false)[0];
   trace.open(ScopeKind::while_loop, site.where);
   const auto epochs = trace.epochs;
   body();

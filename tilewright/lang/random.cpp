@@ -44,7 +44,7 @@ std::array<Expr, 4> philox(const Operand& key, const Operand& counter,
   Trace& trace = Trace::in_launch(site);
   std::vector<ir::Expr> words;
   for (const Operand& word : x) words.push_back(word.value().ir());
-  words = trace.settle(words);
+  words = trace.settle(site.where, words);
   std::array<Expr, 4> result;
   for (size_t n = 0; n < 4; ++n) result[n] = let(key.beside(Expr(words[n])), "word");
   return result;

@@ -183,7 +183,7 @@ void start_epoch(const Site& site, const Buffer& reducer, const ir::Expr& initia
   settle_regions(site, {});
   epoch(site, reducer.ir()) = true;
   Trace& trace = Trace::current(site);
-  const ir::Expr settled = trace.settle(initial);
+  const ir::Expr settled = trace.settle(site.where, initial);
   trace.emit(ir::make<ir::ReducerInit>(site.where, [&](ir::ReducerInit& n) {
     n.reducer = reducer.ir();
     n.initial = settled;
@@ -233,7 +233,7 @@ void update(const Ref& element, const Operand& value) {
   Trace& trace = Trace::current(site);
   std::vector<ir::Expr> parts = element.region().begin;
   parts.push_back(as_stored(site, value.value(), reducer.dtype()));
-  parts = trace.settle(parts);
+  parts = trace.settle(site.where, parts);
   trace.emit(ir::make<ir::ReducerUpdate>(site.where, [&](ir::ReducerUpdate& n) {
     n.reducer = reducer;
     n.indices.assign(parts.begin(), parts.end() - 1);

@@ -114,7 +114,8 @@ constexpr int kShort = 8;  // nodes of an expression that may be repeated
 
 class Settler {
  public:
-  Settler(Trace& trace, const Point& at, bool share) : trace_(trace), at_(at), share_(share) {}
+  Settler(Trace& trace, const Point& at, SourceLoc where, bool share)
+      : trace_(trace), at_(at), where_(where), share_(share) {}
 
   std::vector<ir::Expr> run(const std::vector<ir::Expr>& values) {
     for (const ir::Expr& v : values) visit(v);
@@ -224,11 +225,11 @@ class Settler {
   ir::Expr settle_node(const ir::Expr& e, Uses& uses) {
     if (e.is<ir::Const>()) return e;
     if (e.is<ir::VarNode>()) {
-      trace_.check_visible(e, e.loc());
+      trace_.check_visible(e, where_);
       return e;
     }
     if (const auto* load = e.try_as<ir::Load>()) {
-      trace_.check_visible(e, e.loc());
+      trace_.check_visible(e, where_);
       const Point point = trace_.point_of(e);
       if (trace_.may_change(load->buffer, point, at_)) return bind_load(e, point, uses.guard);
     }
@@ -323,7 +324,7 @@ class Settler {
     }
     if (!all_known) condition = ir::land(condition, safe_condition(load));
     const ir::Expr value = is_variable_load(load) ? load : value_if(condition, load);
-    const ir::Expr here = settle(trace_, point, {value})[0];
+    const ir::Expr here = settle(trace_, point, where_, {value})[0];
     const ir::Expr var = bind(point, here, load.loc());
     trace_.bound[load.get()].push_back({guard, ir::Var::of(var)});
     return var;
@@ -348,6 +349,7 @@ class Settler {
 
   Trace& trace_;
   Point at_;
+  SourceLoc where_;
   bool share_;
   std::vector<ir::Expr> order_;
   std::unordered_map<const ir::ExprBase*, Facts> facts_;
@@ -355,9 +357,9 @@ class Settler {
 
 }  // namespace
 
-std::vector<ir::Expr> settle(Trace& trace, const Point& at, const std::vector<ir::Expr>& values,
-                             bool share) {
-  return Settler(trace, at, share).run(values);
+std::vector<ir::Expr> settle(Trace& trace, const Point& at, SourceLoc where,
+                             const std::vector<ir::Expr>& values, bool share) {
+  return Settler(trace, at, where, share).run(values);
 }
 
 }  // namespace lang

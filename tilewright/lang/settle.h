@@ -16,10 +16,11 @@
 namespace tw {
 inline namespace lang {
 
-/// The expressions as they can be evaluated at a point, all by one statement. With
+/// The expressions as they can be evaluated at a point, all by one statement of the
+/// author's at `where`. With
 /// `share` false parts that occur twice are repeated instead (a condition of a while loop).
-std::vector<ir::Expr> settle(Trace& trace, const Point& at, const std::vector<ir::Expr>& values,
-                             bool share = true);
+std::vector<ir::Expr> settle(Trace& trace, const Point& at, SourceLoc where,
+                             const std::vector<ir::Expr>& values, bool share = true);
 
 }  // namespace lang
 }  // namespace tw

@@ -34,7 +34,7 @@ std::vector<ir::Region> settle_regions(const Site& site, const std::vector<Regio
     bounds.insert(bounds.end(), r.ir().begin.begin(), r.ir().begin.end());
     bounds.insert(bounds.end(), r.ir().extent.begin(), r.ir().extent.end());
   }
-  bounds = trace.settle(bounds);
+  bounds = trace.settle(site.where, bounds);
   std::vector<ir::Region> result;
   auto next = bounds.begin();
   for (const Region& r : regions) {
@@ -300,7 +300,7 @@ void fill(const Region& dst, const Operand& value) {
   const ir::Expr stored = as_stored(site, value.value(), dst.dtype());
   const ir::Region settled = settle_regions(site, {region})[0];
   Trace& trace = Trace::current(site);
-  const ir::Expr settled_value = trace.settle(stored);
+  const ir::Expr settled_value = trace.settle(site.where, stored);
   trace.emit(ir::make<ir::Fill>(site.where, [&](ir::Fill& n) {
     n.dst = settled;
     n.value = settled_value;

@@ -171,8 +171,8 @@ ir::Expr Trace::load(const ir::Buffer& buffer, std::vector<ir::Expr> indices, bo
   return value;
 }
 
-std::vector<ir::Expr> Trace::settle(const std::vector<ir::Expr>& values) {
-  return lang::settle(*this, now(), values);
+std::vector<ir::Expr> Trace::settle(SourceLoc where, const std::vector<ir::Expr>& values) {
+  return lang::settle(*this, now(), where, values);
 }
 
 void Trace::declare(const ir::Var& var, const Point& at) {

@@ -95,10 +95,12 @@ class Trace {
   /// A load written here.
   ir::Expr load(const ir::Buffer& buffer, std::vector<ir::Expr> indices, bool unchecked,
                 SourceLoc where);
-  /// Makes expressions ready for a statement here: each load reads what it read where it was
-  /// written, each shared part is computed once.
-  std::vector<ir::Expr> settle(const std::vector<ir::Expr>& values);
-  ir::Expr settle(const ir::Expr& value) { return settle(std::vector{value})[0]; }
+  /// Makes expressions ready for a statement here, which the author wrote at `where`: each load
+  /// reads what it read where it was written, each shared part is computed once.
+  std::vector<ir::Expr> settle(SourceLoc where, const std::vector<ir::Expr>& values);
+  ir::Expr settle(SourceLoc where, const ir::Expr& value) {
+    return settle(where, std::vector{value})[0];
+  }
 
   // ---- names ----
   /// A variable that is visible from a point on: a loop index, a let, a symbol.

@@ -18,7 +18,7 @@ namespace {
 /// An expression of a declaration: settled, and bound if it reads memory, since a declaration is
 /// evaluated wherever the view is used.
 ir::Expr fixed(Trace& trace, const ir::Expr& e, SourceLoc where) {
-  const ir::Expr settled = trace.settle(e);
+  const ir::Expr settled = trace.settle(where, e);
   if (!ir::has_load(settled)) return settled;
   return let(Operand(Expr(settled), where)).ir();
 }
