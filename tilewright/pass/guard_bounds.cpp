@@ -199,6 +199,11 @@ class GuardBounds : public ir::Rewriter {
       if (const auto* atomic = s.try_as<ir::Atomic>(); atomic != nullptr && atomic->result) {
         bound_inside_.push_back(atomic->result);
       }
+      // Loops that aren't part of the box.
+      const auto* loop = s.try_as<ir::For>();
+      if (loop != nullptr && ir::as_int(loop->step).value_or(0) <= 0) {
+        bound_inside_.push_back(loop->var);
+      }
     });
     in_box_ = true;
     hoisted_ = {};

@@ -94,7 +94,10 @@ Value Emitter::constant(const ir::Const& c) {
   const DType dtype = c.dtype;
   const Elem elem = register_elem(dtype);
   if (!dtype.is_float()) return {.val = b_.constant(elem, c.i, dtype.lanes), .multiple = c.i};
-  if (elem.kind == Elem::floating) return {.val = b_.constant(elem, c.f, dtype.lanes)};
+  if (elem.kind == Elem::floating) {
+    const double value = dtype.scalar == Scalar::tf32 ? decode(encode(c.f, tf32), tf32) : c.f;
+    return {.val = b_.constant(elem, value, dtype.lanes)};
+  }
   return {.val = b_.constant(elem, static_cast<int64_t>(encode(c.f, dtype)), dtype.lanes)};
 }
 
