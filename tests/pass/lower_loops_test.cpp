@@ -2,6 +2,7 @@
 // before and after, in the interpreter, which also checks bounds and initialisation of the loops.
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/verify.h"
 #include "tilewright/ir/visit.h"
+#include "tilewright/pass/fuse_loops.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/infer_layouts.h"
 #include "tilewright/pass/lower_parallel.h"
@@ -58,19 +60,22 @@ void expect_same_meaning(const char* text, const std::map<std::string, int64_t>&
   const ir::Program tile = ir::parse_program(text);
   const Memory wanted = run(tile, symbols);
   for (const VectorShape shape : {VectorShape{64, 32}, VectorShape{16, 16}}) {
-    const ir::Program loops =
-        lower_tile_ops(infer_layouts(plan_prefetch(unroll_loops(tile)), shape), shape);
-    const ir::Program guarded = guard_bounds(loops);
-    ir::verify(loops, ir::Level::tile);
-    ir::verify(guarded, ir::Level::tile);
-    // Half-lowered reducers have no meaning of their own.
-    if (std::strstr(text, "reducer") == nullptr) {
-      EXPECT_EQ(run(loops, symbols), wanted) << ir::print(loops);
-      EXPECT_EQ(run(guarded, symbols), wanted) << ir::print(guarded);
+    ir::Program program = tile;
+    const std::pair<const char*, std::function<ir::Program(const ir::Program&)>> passes[] = {
+        {"unroll_loops", unroll_loops},
+        {"plan_prefetch", plan_prefetch},
+        {"infer_layouts", [&](const auto& p) { return infer_layouts(p, shape); }},
+        {"lower_tile_ops", [&](const auto& p) { return lower_tile_ops(p, shape); }},
+        {"fuse_loops", fuse_loops},
+        {"guard_bounds", guard_bounds},
+        {"lower_parallel", [&](const auto& p) { return lower_parallel(p, shape); }},
+        {"apply_layouts", apply_layouts},
+    };
+    for (const auto& [name, pass] : passes) {
+      program = pass(program);
+      EXPECT_EQ(run(program, symbols), wanted) << "after " << name << "\n" << ir::print(program);
     }
-    const ir::Program serial = apply_layouts(lower_parallel(guarded, shape));
-    ir::verify(serial, ir::Level::loop);
-    EXPECT_EQ(run(serial, symbols), wanted) << ir::print(serial);
+    ir::verify(program, ir::Level::loop);
   }
 }
 

@@ -154,6 +154,7 @@ struct BufferNode : Node {
   Expr address;                         // 64-bit address of a view_at; null otherwise
   Expr safe_value;                      // what an outside element reads as; null: 0
   ReduceKind reduce = ReduceKind::sum;  // of a reducer
+  bool propagate_nan = false;           // of a reducer: max and min give NaN if there is one
   int64_t padding = 0;                  // elements added to each row of a shared buffer
   int64_t align = 0;                    // promised base alignment in bytes; 0: that of the dtype
   int64_t versions = 0;                 // pipeline copies; 0: derived
@@ -161,7 +162,7 @@ struct BufferNode : Node {
   bool may_alias = false;  // no_restrict
   bool relaxed = false;    // relaxed_global
   TW_FIELDS(BufferNode, name, dtype, space, shape, strides, view_of, offset, address, safe_value,
-            reduce, padding, align, versions, manual_versions, may_alias, relaxed)
+            reduce, propagate_nan, padding, align, versions, manual_versions, may_alias, relaxed)
 };
 
 /// A box of a buffer: begin and extent per dimension.

@@ -6,6 +6,7 @@
 
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
+#include "tilewright/pass/lanes.h"
 #include "tilewright/pass/linear.h"
 
 namespace tw::pass {
@@ -211,56 +212,71 @@ class PrivatePerLane : public ir::Rewriter {
   std::map<ir::Buffer, ir::Buffer, ir::ById> widened_;
 };
 
-Stmt plain_update(const ir::ReducerUpdate& update) {
-  const Expr old = ir::load(update.reducer, update.indices);
-  return ir::store(update.reducer, update.indices,
-                   reduce_step(update.reducer->reduce, false, old, update.value));
+/// A reducer is an array of the block: init fills it, finalize copies it.
+Stmt fill_of(const ir::ReducerInit& init) {
+  ir::Fill fill;
+  fill.loc = init.loc;
+  fill.dst = ir::Region::whole(init.reducer);
+  fill.value =
+      init.initial ? init.initial : reduce_identity(init.reducer->reduce, init.reducer.dtype());
+  return lower_fill(fill);
+}
+Stmt copy_of(const ir::ReducerFinalize& finalize) {
+  ir::Copy copy;
+  copy.loc = finalize.loc;
+  copy.src = ir::Region::whole(finalize.reducer);
+  copy.dst = finalize.dst;
+  return lower_copy(copy);
 }
 
-/// Makes the updates of a vector body: per lane, or folded over the lanes after the loop.
-class LaneUpdates {
- public:
-  LaneUpdates(const Var& lane, int64_t lanes) : lane_(lane), lanes_(lanes) {}
+Expr step_of(const ir::Buffer& reducer, const Expr& held, const Expr& value) {
+  return reduce_step(reducer->reduce, reducer->propagate_nan, held, value);
+}
 
+Stmt plain_update(const ir::ReducerUpdate& update) {
+  const Expr old = ir::load(update.reducer, update.indices);
+  return ir::store(update.reducer, update.indices, step_of(update.reducer, old, update.value));
+}
+
+/// The updates of a vector body whose element all lanes share: each lane folds into a partial
+/// result of its own through the whole loop, and these are folded behind it.
+class SharedUpdates {
+ public:
+  SharedUpdates(const Var& var, int64_t lanes) : var_(var), lanes_(lanes) {}
+
+  /// The body with updates of a partial result of `lane`; fills `before` and `after`.
   Stmt rewrite(const Stmt& body) {
     return ir::rewrite(body, [&](auto&, const ir::ReducerUpdate& update) -> Stmt {
       for (const Expr& index : update.indices) {
-        if (uses(index, lane_)) return plain_update(update);
+        if (uses(index, var_)) return plain_update(update);
       }
-      const ir::Buffer partial = ir::make_buffer("partial", update.reducer.dtype(),
-                                                 ir::MemSpace::local, std::vector<int64_t>{lanes_});
-      const ir::ReduceKind kind = update.reducer->reduce;
+      const ir::Buffer& reducer = update.reducer;
+      const ir::Buffer partial = ir::make_buffer("partial", reducer.dtype(), ir::MemSpace::local,
+                                                 std::vector<int64_t>{lanes_});
       before.push_back(ir::alloc(partial));
-      before.push_back(over_lanes(lanes_, [&](const Var& l) {
-        return ir::store(partial, {l}, reduce_identity(kind, partial.dtype()), true);
+      before.push_back(over_lanes(lanes_, [&](const Expr& l) {
+        return ir::store(partial, {l}, reduce_identity(reducer->reduce, partial.dtype()), true);
       }));
       for (int64_t half = lanes_ / 2; half >= 1; half /= 2) {
-        after.push_back(over_lanes(half, [&](const Var& l) {
-          return ir::store(partial, {l},
-                           reduce_step(kind, false, ir::load(partial, {l}, true),
-                                       ir::load(partial, {ir::add(l, ir::index(half))}, true)),
+        after.push_back(over_lanes(half, [&](const Expr& l) {
+          const Expr other = ir::load(partial, {ir::add(l, ir::index(half))}, true);
+          return ir::store(partial, {l}, step_of(reducer, ir::load(partial, {l}, true), other),
                            true);
         }));
       }
       ir::ReducerUpdate total = update;
       total.value = ir::load(partial, {ir::index(0)}, true);
       after.push_back(plain_update(total));
-      return ir::store(partial, {lane_},
-                       reduce_step(kind, false, ir::load(partial, {lane_}, true), update.value),
-                       true);
+      const Expr held = ir::load(partial, {lane}, true);
+      return ir::store(partial, {lane}, step_of(reducer, held, update.value), true);
     });
   }
 
+  const Var lane = Var::make("lane", i64);  // free in the body: each vector loop sets it
   std::vector<Stmt> before, after;
 
  private:
-  template <class Body>
-  static Stmt over_lanes(int64_t count, Body body) {
-    const Var lane = Var::make("lane", i64);
-    return ir::for_(lane, ir::index(0), ir::index(count), body(lane), ir::LoopKind::vectorized);
-  }
-
-  Var lane_;
+  Var var_;
   int64_t lanes_;
 };
 
@@ -273,6 +289,8 @@ class LowerParallel : public ir::Rewriter {
     if (!stmt) return stmt;
     if (const auto* loop = stmt.try_as<ir::Parallel>()) return lower(*loop);
     if (const auto* update = stmt.try_as<ir::ReducerUpdate>()) return plain_update(*update);
+    if (const auto* init = stmt.try_as<ir::ReducerInit>()) return rewrite(fill_of(*init));
+    if (const auto* end = stmt.try_as<ir::ReducerFinalize>()) return rewrite(copy_of(*end));
     if (const auto* loop = stmt.try_as<ir::For>();
         loop != nullptr && loop->loop == ir::LoopKind::vectorized) {
       return lower_author_vectors(stmt, *loop);
@@ -314,18 +332,13 @@ class LowerParallel : public ir::Rewriter {
 
   /// body for var = from + lane, lane below `lanes`; with a limit only where var is below it.
   Stmt lane_loop(const Stmt& body, const Var& var, const Expr& from, int64_t lanes,
-                 const Expr& limit) {
+                 const Expr& limit, const Var& shared_lane) {
     const Var lane = Var::make(var.name(), i64, var.loc());
     const Expr at = ir::add(from, lane);
-    LaneUpdates updates(lane, lanes);
-    Stmt inner = ir::with_fresh_bindings(ir::substitute(body, {{var, at}}));
-    inner = updates.rewrite(PrivatePerLane(lane, lanes).rewrite(inner));
+    Stmt inner = ir::substitute(body, {{var, at}, {shared_lane, lane}});
+    inner = PrivatePerLane(lane, lanes).rewrite(ir::with_fresh_bindings(inner));
     if (limit) inner = ir::if_(ir::lt(at, limit), inner);
-    std::vector<Stmt> stmts = std::move(updates.before);
-    stmts.push_back(
-        ir::for_(lane, ir::index(0), ir::index(lanes), inner, ir::LoopKind::vectorized));
-    stmts.insert(stmts.end(), updates.after.begin(), updates.after.end());
-    return ir::seq(std::move(stmts));
+    return ir::for_(lane, ir::index(0), ir::index(lanes), inner, ir::LoopKind::vectorized);
   }
 
   /// Lines of the tiles to come that correspond to `lanes` elements of the box from `from` on.
@@ -355,46 +368,64 @@ class LowerParallel : public ir::Rewriter {
   }
 
   Stmt vectors(const ir::Parallel& loop, size_t lane_dim, int64_t lanes) {
-    const Stmt& body = loop.body;
     const Var& var = loop.vars[lane_dim];
     const Expr& extent = loop.extents[lane_dim];
-    std::vector<Stmt> parts;
+    SharedUpdates updates(var, lanes);
+    const Stmt body = updates.rewrite(loop.body);
+    std::vector<Stmt> parts = std::move(updates.before);
     const Var piece = Var::make(var.name() + "v", i64, var.loc());
     const Expr width = ir::index(lanes);
     const Expr whole = ir::floordiv(extent, width);
     if (ir::is_int(whole, 1)) {
-      parts.push_back(lane_loop(body, var, ir::index(0), lanes, {}));
+      parts.push_back(lane_loop(body, var, ir::index(0), lanes, {}, updates.lane));
     } else if (!ir::is_int(whole, 0)) {
       const Expr from = ir::mul(piece, width);
       std::vector<Stmt> one = prefetches(loop, lane_dim, from, lanes);
-      one.push_back(lane_loop(body, var, from, lanes, {}));
+      one.push_back(lane_loop(body, var, from, lanes, {}, updates.lane));
       parts.push_back(ir::for_(piece, ir::index(0), whole, ir::seq(std::move(one))));
     }
     const Expr rest = ir::floormod(extent, width), done = ir::mul(whole, width);
     if (const auto n = ir::as_int(rest)) {
       const auto rounded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(*n)));
       if (*n == 1) {
-        parts.push_back(rewrite(ir::with_fresh_bindings(ir::substitute(body, {{var, done}}))));
+        parts.push_back(rewrite(ir::with_fresh_bindings(
+            ir::substitute(body, {{var, done}, {updates.lane, ir::index(0)}}))));
       } else if (*n > 1) {
-        parts.push_back(lane_loop(body, var, done, rounded, rounded == *n ? Expr() : extent));
+        parts.push_back(
+            lane_loop(body, var, done, rounded, rounded == *n ? Expr() : extent, updates.lane));
       }
     } else {
-      parts.push_back(ir::if_(ir::lt(done, extent), lane_loop(body, var, done, lanes, extent)));
+      parts.push_back(
+          ir::if_(ir::lt(done, extent), lane_loop(body, var, done, lanes, extent, updates.lane)));
     }
+    parts.insert(parts.end(), updates.after.begin(), updates.after.end());
     return ir::seq(std::move(parts));
   }
 
-  // A vectorized loop: as it is where its body has a vector form, else a serial loop.
+  // A vectorized loop: as it is where its count and body have a vector form, else in parts of such
+  // counts, or as a serial loop.
   Stmt lower_author_vectors(const Stmt& stmt, const ir::For& loop) {
-    constexpr int64_t kMaxLanes = 256;
+    constexpr int64_t kMaxLanes = 64;
     const auto lo = ir::as_int(loop.lo), hi = ir::as_int(loop.hi);
-    const bool fits =
-        lo && hi && ir::is_int(loop.step, 1) && *hi - *lo > 1 && *hi - *lo <= kMaxLanes;
-    if (fits && reason_against_vectors(loop.body, loop.var) == nullptr) {
-      if (*lo == 0 && !has_private(loop.body)) return stmt;
-      return lane_loop(loop.body, loop.var, loop.lo, *hi - *lo, {});
+    const bool fits = lo && hi && ir::is_int(loop.step, 1) && *hi - *lo > 1;
+    if (!fits || reason_against_vectors(loop.body, loop.var) != nullptr) {
+      return ir::for_(loop.var, loop.lo, loop.hi, loop.step, rewrite(loop.body));
     }
-    return ir::for_(loop.var, loop.lo, loop.hi, loop.step, rewrite(loop.body));
+    const auto count = static_cast<uint64_t>(*hi - *lo);
+    const bool is_legal = *lo == 0 && std::has_single_bit(count) && count <= kMaxLanes;
+    if (is_legal && !has_private(loop.body)) return stmt;
+    return vectors(as_box(loop), 0,
+                   std::min(static_cast<int64_t>(std::bit_floor(count)), kMaxLanes));
+  }
+
+  /// A vectorized loop from 0 on as a box of one dimension.
+  static ir::Parallel as_box(const ir::For& loop) {
+    ir::Parallel box;
+    box.loc = loop.loc;
+    box.vars = {Var::make(loop.var.name(), i64, loop.loc)};
+    box.extents = {ir::sub(loop.hi, loop.lo)};
+    box.body = ir::substitute(loop.body, {{loop.var, ir::add(loop.lo, box.vars[0])}});
+    return box;
   }
 
   static bool has_private(const Stmt& body) {

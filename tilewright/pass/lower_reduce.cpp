@@ -120,57 +120,69 @@ class Lowering {
     });
   }
 
-  // The innermost reduced dimension is contiguous (or nothing else is left to vectorize over).
+  // The innermost dimension is reduced (or nothing else is left to vectorize over): a reducer,
+  // updated in a parallel loop over the source, which fuse_loops may join to the loop that makes
+  // the source.
   ir::Stmt along_the_last() {
-    const size_t d = innermost_reduced();
-    const int64_t n = extents_[d];
-    // Several registers of partial results hide the latency of the fold.
-    int64_t width = lanes_;
-    while (width < 4 * lanes_ && width * 2 <= n) width *= 2;
-    while (width > n) width /= 2;
-    const ir::Buffer acc =
-        ir::make_buffer("acc", accumulator_, ir::MemSpace::local, std::vector<int64_t>{width});
-    return nest(kept_, [&] {
-      std::vector<ir::Stmt> stmts{ir::alloc(acc), fill(acc, width)};
-      std::vector<size_t> outer = reduced_;
-      std::erase(outer, d);
-      stmts.push_back(nest(outer, [&] {
-        std::vector<ir::Stmt> inner;
-        const ir::Var j = ir::Var::make("j", i64);
-        if (n / width == 1) {
-          inner.push_back(fold_lanes(acc, d, ir::index(0), width));
-        } else {
-          inner.push_back(ir::for_(j, ir::index(0), ir::index(n / width),
-                                   fold_lanes(acc, d, ir::mul(j, ir::index(width)), width)));
-        }
-        int64_t done = n / width * width;
-        for (int64_t part = width / 2; part >= 1; part /= 2) {  // the tail, by powers of two
-          if (n - done < part) continue;
-          inner.push_back(fold_lanes(acc, d, ir::index(done), part));
-          done += part;
-        }
-        return ir::seq(std::move(inner));
-      }));
-      for (int64_t half = width / 2; half >= 1; half /= 2) {
-        const ir::Var lane = ir::Var::make("lane", i64);
-        stmts.push_back(
-            ir::for_(lane, ir::index(0), ir::index(half),
-                     ir::store(acc, {lane},
-                               step(ir::load(acc, {lane}, true),
-                                    ir::load(acc, {ir::add(lane, ir::index(half))}, true)),
-                               true),
-                     ir::LoopKind::vectorized));
-      }
-      stmts.push_back(write(dst_index(), ir::load(acc, {ir::index(0)}, true)));
-      return ir::seq(std::move(stmts));
+    std::vector<Expr> shape;
+    for (const size_t d : kept_) shape.push_back(ir::index(extents_[d]));
+    if (shape.empty()) shape.push_back(ir::index(1));
+    const ir::Buffer reducer = ir::make<ir::BufferNode>(reduce_.loc, [&](ir::BufferNode& n) {
+      n.name = std::string(ir::enum_name(reduce_.reduce));
+      n.dtype = accumulator_;
+      n.space = ir::MemSpace::reducer;
+      n.shape = shape;
+      n.reduce = reduce_.reduce;
+      n.propagate_nan = reduce_.propagate_nan;
     });
+    std::vector<ir::Stmt> stmts{
+        ir::alloc(reducer),
+        ir::make<ir::ReducerInit>(reduce_.loc, [&](auto& n) { n.reducer = reducer; })};
+    std::vector<ir::Var> vars;
+    std::vector<Expr> box;
+    for (size_t d = 0; d < extents_.size(); ++d) {
+      if (extents_[d] == 1) continue;
+      vars.push_back(ir::Var::make(std::string(1, static_cast<char>('i' + d)), i64));
+      box.push_back(ir::index(extents_[d]));
+      at_[d] = vars.back();
+    }
+    std::vector<Expr> to;
+    for (const size_t d : kept_) to.push_back(at_[d]);
+    if (to.empty()) to.push_back(ir::index(0));
+    const ir::Stmt update = ir::make<ir::ReducerUpdate>(reduce_.loc, [&](ir::ReducerUpdate& n) {
+      n.reducer = reducer;
+      n.indices = to;
+      n.value = element();
+    });
+    std::fill(at_.begin(), at_.end(), ir::index(0));
+    stmts.push_back(vars.empty() ? update
+                                 : ir::make<ir::Parallel>(reduce_.loc, [&](ir::Parallel& n) {
+                                     n.vars = vars;
+                                     n.extents = box;
+                                     n.body = update;
+                                   }));
+    finish(reducer, stmts);
+    return ir::make<ir::Seq>(reduce_.loc, [&](ir::Seq& n) { n.stmts = std::move(stmts); });
   }
 
-  size_t innermost_reduced() const {
-    for (auto d = reduced_.rbegin(); d != reduced_.rend(); ++d) {
-      if (extents_[*d] != 1) return *d;
-    }
-    return reduced_.back();
+  /// Ends the epoch: into dst, or by way of an array where dst takes part or isn't of the block.
+  void finish(const ir::Buffer& reducer, std::vector<ir::Stmt>& stmts) {
+    const ir::Buffer& dst = reduce_.dst.buffer;
+    const bool direct = reduce_.clear && dst.space() != ir::MemSpace::global;
+    const ir::Buffer result =
+        ir::make_buffer("total", accumulator_, ir::MemSpace::fragment, reducer.shape());
+    if (!direct) stmts.push_back(ir::alloc(result));
+    stmts.push_back(ir::make<ir::ReducerFinalize>(reduce_.loc, [&](ir::ReducerFinalize& n) {
+      n.reducer = reducer;
+      n.dst = direct ? reduce_.dst : ir::Region::whole(result);
+    }));
+    if (direct) return;
+    stmts.push_back(nest(kept_, [&] {
+      std::vector<Expr> from;
+      for (const size_t d : kept_) from.push_back(at_[d]);
+      if (from.empty()) from.push_back(ir::index(0));
+      return write(dst_index(), ir::load(result, from));
+    }));
   }
 
   // The last kept dimension is contiguous: vectors of outputs, the reduced dimensions in serial

@@ -20,10 +20,10 @@ struct GemmBlock {
   static GemmBlock of(DType accumulator, int64_t m, int64_t n, const VectorShape& shape);
 };
 
-/// Replaces Copy, Fill, Reduce, Scan, Gemm and the reducer operations by Parallel, For and Store.
+/// Replaces Copy, Fill, Reduce, Scan and Gemm by Parallel, For, Store and reducers.
 /// Needs: tile IR, or scheduled tile IR (a gemm operand with a layout is read in that layout).
-/// Guarantees: only Parallel is left of what loop IR lacks. Sums of floats are folded in a fixed
-/// order.
+/// Guarantees: only Parallel and reducers are left of what loop IR lacks. Sums of floats are folded
+/// in a fixed order.
 ir::Program lower_tile_ops(const ir::Program& program, const VectorShape& shape);
 
 // The lowering of each operation, one file each (lower_copy.cpp, ...).

@@ -327,7 +327,8 @@ Exec Translator::reducer_init(const ir::ReducerInit& init) {
 }
 
 Exec Translator::reducer_update(const ir::ReducerUpdate& update) {
-  const ElementFn fold = fold_function(update.reducer->reduce, update.reducer.dtype(), false);
+  const ElementFn fold =
+      fold_function(update.reducer->reduce, update.reducer.dtype(), update.reducer->propagate_nan);
   TW_CHECK(fold != nullptr, "reducer {} of {}", ir::enum_name(update.reducer->reduce),
            update.reducer.dtype());
   return [place = place(update.reducer, update.loc, false), indices = integers(update.indices),

@@ -7,6 +7,7 @@
 #include "tilewright/backend/cpu/toolchain.h"
 #include "tilewright/backend/metadata_of.h"
 #include "tilewright/ir/options.h"
+#include "tilewright/pass/fuse_loops.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/infer_layouts.h"
 #include "tilewright/pass/lower_parallel.h"
@@ -53,6 +54,7 @@ ir::Program lower(const ir::Program& program, const Target& target,
       {"plan_prefetch", Level::scheduled, Level::scheduled, pass::plan_prefetch},
       {"lower_tile_ops", Level::scheduled, Level::scheduled,
        [&](const Program& p) { return pass::lower_tile_ops(p, shape); }},
+      {"fuse_loops", Level::scheduled, Level::scheduled, pass::fuse_loops},
       {"guard_bounds", Level::scheduled, Level::scheduled, pass::guard_bounds},
       {"unroll_loops", Level::scheduled, Level::scheduled, pass::unroll_loops},
       {"lower_parallel", Level::scheduled, Level::loop,
