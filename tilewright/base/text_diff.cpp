@@ -35,7 +35,7 @@ std::vector<Line> edit_script(const Lines& a, const Lines& b) {
     return a[static_cast<size_t>(x)] == b[static_cast<size_t>(y)];
   };
   std::vector<std::vector<int>> rounds;
-  std::vector<int> reach(static_cast<size_t>(2 * (n + m) + 3), 0);  // of diagonal k at k + offset
+  std::vector<int> reach(2 * (a.size() + b.size()) + 3, 0);  // of diagonal k at k + offset
   const int offset = n + m + 1;
   const auto at = [&](std::vector<int>& r, int k) -> int& {
     return r[static_cast<size_t>(k + offset)];

@@ -34,7 +34,7 @@ int64_t Parser::expect_integer(const char* what) {
   const Mark since = mark();
   const Expr value = number(take(), negative, i64);
   fresh_exprs_.resize(since.exprs);
-  return *as_int(value);
+  return value.as<Const>().i;
 }
 
 // ---- names ----

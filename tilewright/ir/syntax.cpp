@@ -107,10 +107,10 @@ bool alike_result(OpCode code) {
 std::string literal_text(const Const& literal, std::optional<DType> wanted) {
   const DType dtype = literal.dtype;
   if (dtype.is_bool()) return literal.i != 0 ? "true" : "false";
-  const std::string digits = dtype.is_float() ? float_digits(dtype, literal.f)
-                             : dtype.scalar == Scalar::u64
-                                 ? format("{}", static_cast<uint64_t>(literal.i))
-                                 : format("{}", literal.i);
+  std::string digits = dtype.is_float() ? float_digits(dtype, literal.f)
+                       : dtype.scalar == Scalar::u64
+                           ? format("{}", static_cast<uint64_t>(literal.i))
+                           : format("{}", literal.i);
   const DType alone = dtype.is_float() ? f32 : i64;
   if (dtype == wanted.value_or(alone)) return digits;
   return format("{}({})", dtype, digits);

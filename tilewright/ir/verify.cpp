@@ -283,7 +283,7 @@ class Verifier {
   void check(const Assume& n) { typed(n.cond, bool_, "the condition"); }
   void check(const Launch& n) {
     require(!around_.launch, "a launch inside a launch");
-    require(n.grid.size() == n.block_vars.size() && n.grid.size() >= 1 && n.grid.size() <= 3,
+    require(n.grid.size() == n.block_vars.size() && !n.grid.empty() && n.grid.size() <= 3,
             "{} grid extents with {} indices", n.grid.size(), n.block_vars.size());
     for (const Expr& e : n.grid) {
       integer(e, "grid extent");

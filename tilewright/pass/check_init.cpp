@@ -103,7 +103,7 @@ class InitCheck : public AccessWalk {
     Box all;
     for (const ir::Expr& extent : access.buffer.root().shape()) {
       all.lo.push_back(0);
-      all.hi.push_back(*ir::as_int(extent) - 1);
+      all.hi.push_back(ir::as_int(extent).value_or(1) - 1);
     }
     return all;
   }

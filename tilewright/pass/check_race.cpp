@@ -248,23 +248,22 @@ class ParallelLoop {
   }
 
   void note(Element& element, const Access& access) {
-    const auto other = [&](const std::optional<Toucher>& t) {
-      return t && t->iteration != iteration_;
+    const auto by_other = [&](const std::optional<Toucher>& t) {
+      return t && t->iteration != iteration_ ? &*t : nullptr;
     };
     const Toucher present{iteration_, &access};
     const bool plain_write = access.kind == Access::Kind::write && !access.atomic;
-    const std::optional<Toucher>* partner = nullptr;
-    if (other(element.writer)) partner = &element.writer;
-    if (plain_write && other(element.first)) partner = &element.first;
-    if (plain_write && other(element.second)) partner = &element.second;
+    const Toucher* partner = by_other(element.writer);
+    if (partner == nullptr && plain_write) partner = by_other(element.first);
+    if (partner == nullptr && plain_write) partner = by_other(element.second);
     if (partner != nullptr) {
-      found_ = {**partner, present};
+      found_ = {*partner, present};
       return;
     }
     if (plain_write && !element.writer) element.writer = present;
     if (!element.first) {
       element.first = present;
-    } else if (other(element.first) && !element.second) {
+    } else if (by_other(element.first) != nullptr && !element.second) {
       element.second = present;
     }
   }
