@@ -4,6 +4,7 @@
 #include <numeric>
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tilewright/jit/compile.h"
@@ -132,9 +133,13 @@ TEST(Compile, ReturnsWarningsAndThrowsErrorsOfTheChecks) {
 TEST(Compile, DumpsTheTextAfterEachPass) {
   const auto dir = std::filesystem::temp_directory_path() / format("tw_dump_{}", getpid());
   compile(add_constant(2.0F), {.target = "cpu", .options = {{"dump", dir.string()}}});
-  EXPECT_TRUE(std::filesystem::exists(dir / "00_input.tw"));
-  EXPECT_TRUE(std::filesystem::exists(dir / "08_lower_parallel.tw"));
-  EXPECT_TRUE(std::filesystem::exists(dir / "08_lower_parallel.diff"));
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    names.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(names, testing::Contains("00_input.tw"));
+  EXPECT_THAT(names, testing::Contains(testing::EndsWith("_lower_parallel.tw")));
+  EXPECT_THAT(names, testing::Contains(testing::EndsWith("_lower_parallel.diff")));
   std::filesystem::remove_all(dir);
 }
 
