@@ -85,6 +85,12 @@ TEST(SimplifyProgram, NeverMovesALoad) {
       "Y[s[0], 0] = 1.0");
 }
 
+TEST(SimplifyProgram, KeepsTheIndexOfALoadThatIsNotGuarded) {
+  expect_stays("for i in 0:4 { Y[b, i] = select(i < n, X![min(i, n - 1), 0], 0.0) }");
+  expect_becomes("for i in 0:4 { Y[b, i] = if_else(i < n, X![min(i, n - 1), 0], 0.0) }",
+                 "for i in 0:4 { Y[b, i] = if_else(i < n, X![i, 0], 0.0) }");
+}
+
 TEST(SimplifyProgram, SeesThroughBindings) {
   expect_becomes(
       "let base: i64 = b * 64; for i in 0:64 { Y[(base + i) // 64, (base + i) % 64] = 1.0 }",

@@ -178,6 +178,8 @@ Expr ExprSimplifier::operation(const Expr& expr) {
       if (is_const(args[0])) {
         // The rules take one operand; the other need not be looked at.
         args.push_back(ir::is_true(args[0]) == holds ? simplify(op.args[i]) : op.args[i]);
+      } else if (op.code == OpCode::select && ir::has_load(op.args[i])) {
+        args.push_back(simplify(op.args[i]));  // loaded whatever the condition says
       } else {
         args.push_back(under(args[0], holds, op.args[i]));
       }
