@@ -35,6 +35,9 @@ TEST(Simplify, FoldsConstants) {
   EXPECT_EQ(simplified("f32(0.1) + f32(0.2)"), "0.3");
   EXPECT_EQ(simplified("cast(f32(2.7), i32)"), "i32(2)");
   EXPECT_EQ(simplified("sqrt(f32(9.0)) < f32(4.0)"), "true");
+  EXPECT_EQ(simplified("cast(f32(1e9), e5m2, saturate=false)"),
+            "cast(1000000000.0, e5m2, saturate=false)")
+      << "no literal of e5m2 is infinity";
   EXPECT_EQ(simplified("exp(f32(1.0))"), "exp(1.0)") << "its bits depend on the target";
 }
 
@@ -108,6 +111,9 @@ TEST(Simplify, LeavesOutConversionsThroughWiderTypes) {
   EXPECT_EQ(simplified("given x: f16; cast(cast(x, f32), f64)"), "cast(x, f64)");
   EXPECT_EQ(simplified("given x: i16; cast(cast(x, i32), i64)"), "cast(x, i64)");
   EXPECT_EQ(simplified("given x: i64; cast(cast(x, i32), i8)"), "cast(x, i8)");
+  EXPECT_EQ(simplified("given x: e4m3; cast(cast(x, f32), e4m3)"), "x");
+  EXPECT_EQ(simplified("given x: e5m2; cast(cast(x, f32), e5m2)"), "cast(cast(x, f32), e5m2)")
+      << "infinity saturates";
   EXPECT_EQ(simplified("given x: f32; cast(cast(x, bf16), f32)"), "cast(cast(x, bf16), f32)");
   EXPECT_EQ(simplified("given x: i64; cast(cast(x, i32), i64)"), "cast(cast(x, i32), i64)");
   EXPECT_EQ(simplified("given x: i16; cast(cast(x, f32), i8)"), "cast(cast(x, f32), i8)")

@@ -14,9 +14,12 @@ using ir::Expr;
 ir::Bits bits_of(const ir::Const& c) {
   return c.dtype.is_float() ? encode(c.f, c.dtype) : encode(c.i, c.dtype);
 }
+/// The literal of a value, unless there is none: writing infinity in e5m2 saturates.
 Expr constant_of(ir::Bits bits, DType dtype, SourceLoc where) {
-  if (dtype.is_float()) return ir::float_const(dtype, decode(bits, dtype), where);
-  return ir::int_const(dtype, decode_int(bits, dtype), where);
+  if (!dtype.is_float()) return ir::int_const(dtype, decode_int(bits, dtype), where);
+  const double value = decode(bits, dtype);
+  return same_value(encode(value, dtype), bits, dtype) ? ir::float_const(dtype, value, where)
+                                                       : Expr();
 }
 
 /// Bits of the significand (with the leading one), and the exponents of the largest and of the
