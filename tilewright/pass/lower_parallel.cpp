@@ -150,6 +150,17 @@ int64_t widest_bits(const Stmt& body) {
   return bits;
 }
 
+/// The narrowest element that the body writes to a tensor; that of a register if there is none.
+int64_t narrowest_output_bits(const Stmt& body, const VectorShape& shape) {
+  int64_t bits = shape.bytes * 8;
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    const auto* store = s.try_as<ir::Store>();
+    if (store == nullptr || store->buffer.space() != ir::MemSpace::global) return;
+    bits = std::min<int64_t>(bits, store->buffer.dtype().bits());
+  });
+  return bits;
+}
+
 /// Gives each lane its own copy of what the body allocates: a last dimension of `lanes`.
 class PrivatePerLane : public ir::Rewriter {
  public:
@@ -322,8 +333,10 @@ class LowerParallel : public ir::Rewriter {
   }
 
   int64_t lane_count(const Stmt& body, int64_t max_vector) const {
-    // Two registers of the widest element: enough independent work to hide latencies.
-    const int64_t lanes = 2 * shape_.bytes * 8 / widest_bits(body);
+    // Two registers of the widest element: enough independent work to hide latencies. Or a whole
+    // one of what is written to a tensor, which a streaming store needs.
+    const int64_t lanes = std::max(2 * shape_.bytes * 8 / widest_bits(body),
+                                   shape_.bytes * 8 / narrowest_output_bits(body, shape_));
     const int64_t limit =
         max_vector > 0 ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(max_vector)))
                        : lanes;

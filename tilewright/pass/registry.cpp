@@ -7,6 +7,7 @@
 #include "tilewright/pass/check_pipeline.h"
 #include "tilewright/pass/check_race.h"
 #include "tilewright/pass/checks.h"
+#include "tilewright/pass/fuse_loops.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/infer_layouts.h"
 #include "tilewright/pass/lower_parallel.h"
@@ -14,6 +15,7 @@
 #include "tilewright/pass/pack_gemm_operands.h"
 #include "tilewright/pass/plan_prefetch.h"
 #include "tilewright/pass/simplify.h"
+#include "tilewright/pass/stream_outputs.h"
 #include "tilewright/pass/unroll_loops.h"
 
 namespace tw::pass {
@@ -31,6 +33,7 @@ std::vector<Pass> registry(Diagnostics& diagnostics) {
       check_pass("check_pipeline", check_pipeline, diagnostics),
       check_pass("check_race", check_race, diagnostics),
       check_pass("checks", check_program, diagnostics),
+      {"fuse_loops", Level::tile, Level::tile, fuse_loops},
       {"guard_bounds", Level::tile, Level::tile, guard_bounds},
       {"infer_layouts", Level::tile, Level::scheduled,
        [=](const Program& p) { return infer_layouts(p, shape); }},
@@ -42,6 +45,7 @@ std::vector<Pass> registry(Diagnostics& diagnostics) {
        [](const Program& p) { return pack_gemm_operands(p, /*bf16_dot=*/true); }},
       {"plan_prefetch", Level::tile, Level::tile, plan_prefetch},
       {"simplify", Level::tile, Level::tile, [](const Program& p) { return simplify(p); }},
+      {"stream_outputs", Level::tile, Level::tile, stream_outputs},
       {"unroll_loops", Level::tile, Level::tile, unroll_loops},
   };
 }

@@ -16,6 +16,7 @@
 #include "tilewright/pass/pipeline.h"
 #include "tilewright/pass/plan_prefetch.h"
 #include "tilewright/pass/simplify.h"
+#include "tilewright/pass/stream_outputs.h"
 #include "tilewright/pass/unroll_loops.h"
 
 namespace tw::cpu {
@@ -56,6 +57,7 @@ ir::Program lower(const ir::Program& program, const Target& target,
        [&](const Program& p) { return pass::lower_tile_ops(p, shape); }},
       {"fuse_loops", Level::scheduled, Level::scheduled, pass::fuse_loops},
       {"guard_bounds", Level::scheduled, Level::scheduled, pass::guard_bounds},
+      {"stream_outputs", Level::scheduled, Level::scheduled, pass::stream_outputs},
       {"unroll_loops", Level::scheduled, Level::scheduled, pass::unroll_loops},
       {"lower_parallel", Level::scheduled, Level::loop,
        [&](const Program& p) { return pass::lower_parallel(p, shape); }},
