@@ -24,14 +24,20 @@ def embed(weights: Weights, ids: list[int]) -> np.ndarray:
     )
     for layer in weights.layers:
         qkv = x @ layer.qkv.w.astype(np.float64) + layer.qkv.b
-        q, k, v = (part.reshape(n, weights.heads, -1).swapaxes(0, 1) for part in np.split(qkv, 3, 1))
+        q, k, v = (
+            part.reshape(n, weights.heads, -1).swapaxes(0, 1) for part in np.split(qkv, 3, 1)
+        )
         scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[-1])
         scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
         seen = (scores / scores.sum(axis=-1, keepdims=True)) @ v
         seen = seen.swapaxes(0, 1).reshape(n, -1)
-        x = _norm(seen @ layer.out.w.astype(np.float64) + layer.out.b + x, layer.out_norm, weights.eps)
+        x = _norm(
+            seen @ layer.out.w.astype(np.float64) + layer.out.b + x, layer.out_norm, weights.eps
+        )
         up = x @ layer.up.w.astype(np.float64) + layer.up.b
         up = up * (1 + _erf(up / math.sqrt(2))) / 2
-        x = _norm(up @ layer.down.w.astype(np.float64) + layer.down.b + x, layer.down_norm, weights.eps)
+        x = _norm(
+            up @ layer.down.w.astype(np.float64) + layer.down.b + x, layer.down_norm, weights.eps
+        )
     pooled = x.mean(axis=0)
     return pooled / np.linalg.norm(pooled)

@@ -85,7 +85,9 @@ def load_weights(folder: Path | None = None) -> Weights:
 
     def dense(*names: str) -> Dense:
         w = np.concatenate([tensor(f"{name}.weight") for name in names])
-        return Dense(np.ascontiguousarray(w.T), np.concatenate([tensor(f"{n}.bias") for n in names]))
+        return Dense(
+            np.ascontiguousarray(w.T), np.concatenate([tensor(f"{n}.bias") for n in names])
+        )
 
     def norm(name: str) -> Norm:
         return Norm(tensor(f"{name}.weight"), tensor(f"{name}.bias"))

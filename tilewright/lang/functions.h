@@ -10,13 +10,14 @@
   TW_FUNCTION(expm1)                                                                             \
   TW_FUNCTION(log)                                                                               \
   TW_FUNCTION(log2)                                                                              \
-  TW_FUNCTION(log10) TW_FUNCTION(log1p) TW_FUNCTION(sqrt) TW_FUNCTION(rsqrt) TW_FUNCTION(rcp)    \
-      TW_FUNCTION(cbrt) TW_FUNCTION(sin) TW_FUNCTION(cos) TW_FUNCTION(tan) TW_FUNCTION(asin)     \
-          TW_FUNCTION(acos) TW_FUNCTION(atan) TW_FUNCTION(sinh) TW_FUNCTION(cosh)                \
-              TW_FUNCTION(tanh) TW_FUNCTION(asinh) TW_FUNCTION(acosh) TW_FUNCTION(atanh)         \
-                  TW_FUNCTION(erf) TW_FUNCTION(erfc) TW_FUNCTION(floor) TW_FUNCTION(ceil)        \
-                      TW_FUNCTION(trunc) TW_FUNCTION(round) TW_FUNCTION(rint) TW_FUNCTION(isnan) \
-                          TW_FUNCTION(isinf) TW_FUNCTION(isfinite) TW_FUNCTION(signbit)
+  TW_FUNCTION(log10)                                                                             \
+  TW_FUNCTION(log1p) TW_FUNCTION(sqrt) TW_FUNCTION(rsqrt) TW_FUNCTION(rcp) TW_FUNCTION(cbrt)     \
+      TW_FUNCTION(sin) TW_FUNCTION(cos) TW_FUNCTION(tan) TW_FUNCTION(asin) TW_FUNCTION(acos)     \
+          TW_FUNCTION(atan) TW_FUNCTION(sinh) TW_FUNCTION(cosh) TW_FUNCTION(tanh)                \
+              TW_FUNCTION(asinh) TW_FUNCTION(acosh) TW_FUNCTION(atanh) TW_FUNCTION(erf)          \
+                  TW_FUNCTION(erfc) TW_FUNCTION(floor) TW_FUNCTION(ceil) TW_FUNCTION(trunc)      \
+                      TW_FUNCTION(round) TW_FUNCTION(rint) TW_FUNCTION(isnan) TW_FUNCTION(isinf) \
+                          TW_FUNCTION(isfinite) TW_FUNCTION(signbit)
 
 // Made of the others: sigmoid = 1 / (1 + exp(-x)), silu = x sigmoid(x),
 // softplus = log(1 + exp(x)), gelu = x (1 + erf(x / sqrt 2)) / 2, gelu_tanh its tanh form.
@@ -40,9 +41,10 @@
   TW_FUNCTION(max_nan)                                                                    \
   TW_FUNCTION(fmod)                                                                       \
   TW_FUNCTION(pow)                                                                        \
-  TW_FUNCTION(hypot) TW_FUNCTION(atan2) TW_FUNCTION(copysign) TW_FUNCTION(floordiv)       \
-      TW_FUNCTION(floormod) TW_FUNCTION(truncdiv) TW_FUNCTION(truncmod) TW_FUNCTION(cdiv) \
-          TW_FUNCTION(mul_high) TW_FUNCTION(add_sat) TW_FUNCTION(sub_sat) TW_FUNCTION(nth_set)
+  TW_FUNCTION(hypot)                                                                      \
+  TW_FUNCTION(atan2) TW_FUNCTION(copysign) TW_FUNCTION(floordiv) TW_FUNCTION(floormod)    \
+      TW_FUNCTION(truncdiv) TW_FUNCTION(truncmod) TW_FUNCTION(cdiv) TW_FUNCTION(mul_high) \
+          TW_FUNCTION(add_sat) TW_FUNCTION(sub_sat) TW_FUNCTION(nth_set)
 
 #define TW_TERNARY_FUNCTIONS(TW_FUNCTION) \
   TW_FUNCTION(fma)                        \
@@ -51,12 +53,12 @@
   TW_FUNCTION(if_else) TW_FUNCTION(byte_permute) TW_FUNCTION(funnel_shl) TW_FUNCTION(funnel_shr)
 
 // Faster and less exact forms, in `tw::fast`.
-#define TW_FAST_FUNCTIONS(TW_FUNCTION)                                                  \
-  TW_FUNCTION(exp)                                                                      \
-  TW_FUNCTION(exp2)                                                                     \
-  TW_FUNCTION(exp10)                                                                    \
-  TW_FUNCTION(log)                                                                      \
-  TW_FUNCTION(log2)                                                                     \
-  TW_FUNCTION(log10)                                                                    \
-  TW_FUNCTION(sin) TW_FUNCTION(cos) TW_FUNCTION(tan) TW_FUNCTION(tanh) TW_FUNCTION(rcp) \
-      TW_FUNCTION(rsqrt)
+#define TW_FAST_FUNCTIONS(TW_FUNCTION) \
+  TW_FUNCTION(exp)                     \
+  TW_FUNCTION(exp2)                    \
+  TW_FUNCTION(exp10)                   \
+  TW_FUNCTION(log)                     \
+  TW_FUNCTION(log2)                    \
+  TW_FUNCTION(log10)                   \
+  TW_FUNCTION(sin)                     \
+  TW_FUNCTION(cos) TW_FUNCTION(tan) TW_FUNCTION(tanh) TW_FUNCTION(rcp) TW_FUNCTION(rsqrt)
