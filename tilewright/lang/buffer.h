@@ -17,7 +17,10 @@ inline namespace lang {
   TW_ASSIGN(/=, div)              \
   TW_ASSIGN(%=, mod)              \
   TW_ASSIGN(&=, bit_and)          \
-  TW_ASSIGN(|=, bit_or) TW_ASSIGN(^=, bit_xor) TW_ASSIGN(<<=, shl) TW_ASSIGN(>>=, shr)
+  TW_ASSIGN(|=, bit_or)           \
+  TW_ASSIGN(^=, bit_xor)          \
+  TW_ASSIGN(<<=, shl)             \
+  TW_ASSIGN(>>=, shr)
 
 /// A part of a buffer, as `X(...)` gives it. With an index for every dimension it is an element: as
 /// a value it is what the element held where `X(...)` was written; assigning stores into it.

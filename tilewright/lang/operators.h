@@ -9,18 +9,25 @@ namespace tw {
 inline namespace lang {
 
 // TW_OPERATOR(symbol, function): every binary operator and the function that it calls.
-#define TW_BINARY_OPERATORS(TW_OPERATOR)                                                      \
-  TW_OPERATOR(+, add)                                                                         \
-  TW_OPERATOR(-, sub)                                                                         \
-  TW_OPERATOR(*, mul)                                                                         \
-  TW_OPERATOR(/, div)                                                                         \
-  TW_OPERATOR(%, mod)                                                                         \
-  TW_OPERATOR(&, bit_and)                                                                     \
-  TW_OPERATOR(|, bit_or)                                                                      \
-  TW_OPERATOR(^, bit_xor) TW_OPERATOR(<<, shl) TW_OPERATOR(>>, shr) TW_OPERATOR(==, equal)    \
-      TW_OPERATOR(!=, not_equal) TW_OPERATOR(<, less) TW_OPERATOR(<=, less_equal)             \
-          TW_OPERATOR(>, greater) TW_OPERATOR(>=, greater_equal) TW_OPERATOR(&&, logical_and) \
-              TW_OPERATOR(||, logical_or)
+#define TW_BINARY_OPERATORS(TW_OPERATOR) \
+  TW_OPERATOR(+, add)                    \
+  TW_OPERATOR(-, sub)                    \
+  TW_OPERATOR(*, mul)                    \
+  TW_OPERATOR(/, div)                    \
+  TW_OPERATOR(%, mod)                    \
+  TW_OPERATOR(&, bit_and)                \
+  TW_OPERATOR(|, bit_or)                 \
+  TW_OPERATOR(^, bit_xor)                \
+  TW_OPERATOR(<<, shl)                   \
+  TW_OPERATOR(>>, shr)                   \
+  TW_OPERATOR(==, equal)                 \
+  TW_OPERATOR(!=, not_equal)             \
+  TW_OPERATOR(<, less)                   \
+  TW_OPERATOR(<=, less_equal)            \
+  TW_OPERATOR(>, greater)                \
+  TW_OPERATOR(>=, greater_equal)         \
+  TW_OPERATOR(&&, logical_and)           \
+  TW_OPERATOR(||, logical_or)
 
 #define TW_DECLARE(symbol, function)                 \
   Expr function(const Operand& a, const Operand& b); \

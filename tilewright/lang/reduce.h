@@ -29,7 +29,11 @@ void reduce(ReduceKind kind, const Region& src, const Region& dst, const std::ve
   TW_REDUCE(abs_sum)               \
   TW_REDUCE(max)                   \
   TW_REDUCE(min)                   \
-  TW_REDUCE(abs_max) TW_REDUCE(prod) TW_REDUCE(bit_and) TW_REDUCE(bit_or) TW_REDUCE(bit_xor)
+  TW_REDUCE(abs_max)               \
+  TW_REDUCE(prod)                  \
+  TW_REDUCE(bit_and)               \
+  TW_REDUCE(bit_or)                \
+  TW_REDUCE(bit_xor)
 #define TW_DECLARE(name)                                                   \
   inline void reduce_##name(const Region& src, const Region& dst, int dim, \
                             const ReduceOptions& options = {}) {           \

@@ -11,7 +11,10 @@ namespace tw::sim {
 // Sleef_finz_<stem><f|d><lanes><suffix>; a host without FMA uses the cinz forms, whose bits differ.
 // The hot ones in f32 are formulas instead (base/formulas.h), which a backend writes out in line.
 #define TW_MATH_FORMULAS(TW_FORMULA) \
-  TW_FORMULA(exp) TW_FORMULA(log) TW_FORMULA(tanh) TW_FORMULA(erf)
+  TW_FORMULA(exp)                    \
+  TW_FORMULA(log)                    \
+  TW_FORMULA(tanh)                   \
+  TW_FORMULA(erf)
 #define TW_MATH_UNARY(TW_MATH) \
   TW_MATH(exp, exp, _u10)      \
   TW_MATH(log, log, _u10)      \
