@@ -18,7 +18,7 @@ DTYPES = ("f32", "bf16", "fp8")
 
 
 def embedding_sum(hidden: int, dtype: str) -> tw.Kernel:
-    """A kernel of our own, in the text form of the language: y = cast(a + b)."""
+    """A kernel of our own, in the text form of the language: y = a + b, rounded to dtype."""
     return tw.compile_text(f"""tilewright ir 1
 program "embedding_sum" {{
   symbol n: i64
@@ -58,6 +58,8 @@ class Model:
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype is {self.dtype}, it must be one of {', '.join(DTYPES)}")
         self.storage = "bf16" if self.dtype == "bf16" else "f32"
+        # What unsigned integers of 16 bits hold, for every call.
+        self.holds = "bf16" if self.dtype == "bf16" else None
         with self._timed("embedding_sum"):
             self.embedding_sum = embedding_sum(self.weights.words.shape[1], self.storage)
         self.denses = {}
@@ -83,19 +85,19 @@ class Model:
             up = self._dense(x, layer.up, activation="gelu")
             x = self._norm(self._dense(up, layer.down, residual=x), layer.down_norm)
         with self._timed("masked_mean_pool"):
-            return tw.masked_mean_pool(x, cu_seqlens, l2_normalize=True, dtype=self._dtype(x))
+            return tw.masked_mean_pool(x, cu_seqlens, l2_normalize=True, dtype=self.holds)
 
     def _attention(self, qkv: np.ndarray, cu_seqlens: np.ndarray, longest: int) -> np.ndarray:
         heads = qkv.reshape(len(qkv), 3, self.weights.heads, -1)
         with self._timed("attention_packed"):
             seen = tw.attention_packed(
-                heads[:, 0], heads[:, 1], heads[:, 2], cu_seqlens, longest, dtype=self._dtype(qkv)
+                heads[:, 0], heads[:, 1], heads[:, 2], cu_seqlens, longest, dtype=self.holds
             )
         return seen.reshape(len(qkv), -1)
 
     def _norm(self, x: np.ndarray, p: Norm) -> np.ndarray:
         with self._timed("layer_norm"):
-            return tw.layer_norm(x, p.w, p.b, self.weights.eps, dtype=self._dtype(x))
+            return tw.layer_norm(x, p.w, p.b, self.weights.eps, dtype=self.holds)
 
     def _dense(self, x, dense: Dense, residual=None, activation: str = "none") -> np.ndarray:
         args = {"bias": dense.b, "residual": residual, "activation": activation}
@@ -104,7 +106,7 @@ class Model:
         name = f"gemm {inputs} x {outputs}"
         if self.dtype != "fp8":
             with self._timed(name):
-                return tw.gemm(x, w, dtype=self._dtype(x), **args)
+                return tw.gemm(x, w, dtype=self.holds, **args)
         with self._timed("per_token_group_cast"):
             q, scales = tw.per_token_group_cast(x, 128)
         with self._timed(name):
@@ -115,10 +117,6 @@ class Model:
         if self.dtype == "fp8":
             return tw.per_block_cast(np.ascontiguousarray(dense.w.T))
         return to_bf16(dense.w) if self.dtype == "bf16" else dense.w
-
-    @staticmethod
-    def _dtype(x: np.ndarray) -> str | None:
-        return "bf16" if x.dtype == np.uint16 else None
 
     @contextmanager
     def _timed(self, name: str):
