@@ -48,13 +48,12 @@ HostOp host_op(const ir::Op& op) {
 }
 
 HostExpr host_var(const ir::Expr& var, const ir::Program& program) {
-  // A size that is passed by value is a scalar parameter and a symbol; the symbol's facts are
-  // checked.
-  for (size_t i = 0; i < program.symbols.size(); ++i) {
-    if (program.symbols[i].var.same_as(var)) return HostExpr::symbol(static_cast<int>(i));
-  }
+  // A size that is passed by value is a scalar parameter, whatever facts a symbol promises of it.
   for (size_t i = 0; i < program.params.size(); ++i) {
     if (program.params[i].var.same_as(var)) return HostExpr::scalar(static_cast<int>(i));
+  }
+  for (size_t i = 0; i < program.symbols.size(); ++i) {
+    if (program.symbols[i].var.same_as(var)) return HostExpr::symbol(static_cast<int>(i));
   }
   throw InternalError(
       format("variable {} in an expression of the host", var.as<ir::VarNode>().name));

@@ -1,5 +1,7 @@
 // What each statement and access of loop IR becomes: programs that run on every target of this
 // machine and on the interpreter.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "tests/backend/cpu/run.h"
@@ -186,6 +188,44 @@ TEST(Emit, DotProductsOfPairs) {
 TEST(Emit, MaximaOfMagnitudesSurviveTheOptimizer) {
   expect_launch("input x: f32[32] output y: f32[32]",
                 "for l in 0:32 vectorized { y![l] = max_nan(0.0, abs(x![l])) }");
+}
+
+TEST(Emit, ElementsThatAreVectors) {
+  // The interpreter has none, so the results are compared with those of plain loops.
+  const DType f32x4(Scalar::f32, 4);
+  ProgramBuilder p;
+  const auto x = p.tensor("x", f32x4, {32}), y = p.tensor("y", f32x4, {32}),
+             z = p.tensor("z", f32x4, {32});
+  const auto c = p.tensor("c", bool_, {32});
+  const auto sum = [&](const ir::Expr& i, const ir::Expr& j) {
+    return put(z, {i}, ir::op(ir::OpCode::add, f32x4, {at(x, {j}), at(y, {i})}));
+  };
+  const ir::Program program = p.build(ir::seq({
+      lanes(8, [&](const ir::Var& l) { return sum(l, l); }),
+      lanes(8,
+            [&](const ir::Var& l) {
+              const ir::Expr i = ir::add(l, ir::index(8));
+              return ir::if_(at(c, {i}), sum(i, ir::index(5)));
+            }),
+      serial(16, [&](const ir::Var& i) { return sum(ir::add(i, ir::index(16)), i); }),
+  }));
+  for (const Target& target : targets_here()) {
+    const std::vector<OwnedTensor> tensors = random_tensors(program, 1);
+    const auto* a = tensors[0]->data_as<float>();
+    const auto* b = tensors[1]->data_as<float>();
+    const auto* chosen = tensors[3]->data_as<uint8_t>();
+    const std::vector<float> before(tensors[2]->data_as<float>(),
+                                    tensors[2]->data_as<float>() + 128);
+    run(program, target, tensors);
+    for (int64_t i = 0; i < 128; ++i) {
+      const int64_t element = i / 4, lane = i % 4;
+      const int64_t from = element < 8 ? element : element < 16 ? 5 : element - 16;
+      const bool written = element < 8 || element >= 16 || chosen[element] != 0;
+      const float want = written ? a[from * 4 + lane] + b[i] : before[static_cast<size_t>(i)];
+      const float got = tensors[2]->data_as<float>()[i];
+      EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want))) << i << target.name();
+    }
+  }
 }
 
 TEST(Emit, SymbolsAndScalarsOfEveryType) {

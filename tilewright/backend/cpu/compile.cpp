@@ -80,7 +80,8 @@ backend::Artifact compile_loops(const ir::Program& loops, const Target& target,
   artifact.metadata = backend::metadata_of(loops, target_name, DeviceKind::cpu);
   Builder builder(loops.name);
   prepare_module(builder, target);
-  const EmitOptions options{.contract = ir::option(loops, "no_contract") == "off"};
+  const EmitOptions options{.contract = ir::option(loops, "no_contract") == "off",
+                            .fast_math = ir::option(loops, "fast_math") == "on"};
   timed(report, "emit", [&] {
     const std::vector<runtime::Variant*> variants = backend::variants_of(artifact.metadata);
     for (size_t i = 0; i < loops.launches.size(); ++i) {

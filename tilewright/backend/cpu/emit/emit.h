@@ -11,7 +11,8 @@
 namespace tw::cpu {
 
 struct EmitOptions {
-  bool contract = true;  // a * b + c may become one fma
+  bool contract = true;    // a * b + c may become one fma
+  bool fast_math = false;  // every operation that isn't ieee is as the fast one
 };
 
 /// Adds to the module a function `entry` that runs blocks of the launch. `program` is loop IR, and

@@ -5,6 +5,7 @@
 #include "tilewright/backend/cpu/emit/emitter.h"
 #include "tilewright/backend/cpu/rules/arith.h"
 #include "tilewright/backend/cpu/rules/convert.h"
+#include "tilewright/base/codes.h"
 #include "tilewright/base/convert.h"
 #include "tilewright/base/error.h"
 #include "tilewright/ir/build.h"
@@ -111,6 +112,10 @@ Value Emitter::conversion(const ir::Cast& cast) {
     return v;
   }
   const bool is_random = cast.rounding == Rounding::rs;
+  if (is_random && to.lanes > 1) {
+    throw Error(codes::tgt_03, cast.loc, "cast: {} is rounded at random lane by lane on cpu", to)
+        .help("cast its elements");
+  }
   const Value word = is_random ? value(cast.rbits) : Value{};
   Value result;
   result.varying = !v.uniform() || (is_random && !word.uniform());
@@ -138,8 +143,11 @@ Value Emitter::operation(const ir::Op& op) {
   for (size_t i = 0; i < args.size(); ++i) {
     vals.push_back(is_uniform ? args[i].val : lanes(args[i], op.args[i].dtype()));
   }
-  b_.flags.contract = options_.contract && op.exactness != ir::Exactness::ieee;
-  Value result{.val = apply(target_, op, op.args.back().dtype(), vals), .varying = !is_uniform};
+  ir::Op how = op;
+  const bool is_ieee = op.exactness == ir::Exactness::ieee;
+  if (options_.fast_math && !is_ieee) how.exactness = ir::Exactness::fast;
+  b_.flags.contract = options_.contract && !is_ieee;
+  Value result{.val = apply(target_, how, op.args.back().dtype(), vals), .varying = !is_uniform};
   b_.flags.contract = false;
   return result;
 }

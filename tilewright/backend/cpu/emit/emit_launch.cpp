@@ -89,7 +89,6 @@ void Emitter::bind_arguments(const ir::Program& program, const ir::Launch& launc
   };
   for (size_t i = 0; i < program.symbols.size(); ++i) {
     const ir::Symbol& symbol = program.symbols[i];
-    // A symbol that is a scalar parameter too is passed once more, as that.
     Value& v = vars_[symbol.var];
     v = {.val = slot(PackedField::Kind::symbol, i, kI64), .multiple = symbol.multiple_of};
     v.val = int_resize(v.val, register_elem(symbol.var.dtype()), true);
@@ -104,13 +103,13 @@ void Emitter::bind_arguments(const ir::Program& program, const ir::Launch& launc
       b_.set_name(storage.base, param.buffer.name());
     } else if (param.buffer) {
       bind_tensor(param.buffer, i);
-    } else if (!vars_.contains(param.var)) {
+    } else {
       const DType dtype = param.var.dtype();
       const Elem elem = register_elem(dtype);
       Val v = slot(PackedField::Kind::scalar, i, dtype.is_bool() ? kI8 : elem);
       if (dtype.is_bool()) v = ne(v, 0);
       b_.set_name(v, param.var.name());
-      vars_[param.var] = {.val = v};
+      vars_[param.var].val = v;  // keeps what is known of a size
     }
   }
   for (size_t i = 0; i < program.workspaces.size(); ++i) {
