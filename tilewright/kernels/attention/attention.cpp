@@ -141,8 +141,12 @@ void dataflow(Builder& b, const Case& kernel_case) {
   });
 }
 
-// Queries of two vectors are one panel of both multiplies; longer ones share the tiles of keys.
-void schedule_cpu(Schedule& s, const Case&) { s.set("bm", 32).set("bn", 64); }
+// On the cpu a tile of queries is two vectors of f32, the columns of one micro-kernel, so that
+// neither operand of the multiplies is rearranged. Short tiles of keys waste less of the last one:
+// measured on Zen 4 with 32 sequences of 32 tokens, 12 heads of d 32, f32: twice the rate of 64.
+void schedule_cpu(Schedule& s, const Case& c) {
+  s.set("bm", 32).set("bn", c.constant("short_keys") != 0 ? 32 : 64);
+}
 
 const Jit& kernel() {
   static const Jit jit(define_kernel("attention", dataflow).schedule(targets::cpu, schedule_cpu));
@@ -173,13 +177,14 @@ void check_operands(std::string_view f, const Operands& x, const AttentionArgs& 
 void run(const Operands& x, const AttentionArgs& args, const Tensor* cu_seqlens, int64_t max_len,
          Stream stream) {
   const bool packed = cu_seqlens != nullptr;
-  const int64_t d = x.q.dim(3);
+  const int64_t d = x.q.dim(3), most_keys = packed ? max_len : x.k.dim(1);
   const Kernel& run = kernel()({x.q.dtype(), packed ? cu_seqlens->dtype() : i32},
                                {{"packed", packed},
                                 {"causal", args.causal},
                                 {"with_lengths", args.key_lengths != nullptr},
                                 {"with_lse", args.lse != nullptr},
                                 {"d", d},
+                                {"short_keys", most_keys <= 96},
                                 {"group", x.q.dim(2) / x.k.dim(2)}},
                                x.o.device().kind);
   std::array<Arg, 8> list{x.k, x.v, x.q};
