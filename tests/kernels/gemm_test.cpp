@@ -1,5 +1,7 @@
 #include "tilewright/kernels/gemm.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "tests/kernels/tensors.h"
@@ -84,6 +86,82 @@ TEST(Gemm, RejectsArgumentsThatDoNotFit) {
             "gemm: K is 8 in a f32 [4, 8] but 9 in b f32 [9, 5]");
   EXPECT_EQ(test::error_of([&] { kernels::gemm(a, i, c); }),
             "gemm: b is i32 [8, 5], it must be f32");
+}
+
+/// Checks each entry of a batch by itself.
+void check_batch(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args,
+                 const std::string& what) {
+  kernels::batched_gemm(a, b, c, args);
+  const auto n = static_cast<size_t>(c.dim(2));
+  for (int64_t s = 0; s < c.dim(0); ++s) {
+    auto wanted = reference::multiply(
+        values(a.select(0, s)), values(b.select(0, s)), static_cast<size_t>(c.dim(1)), n,
+        static_cast<size_t>(a.dim(args.trans_a ? 1 : 2)), args.trans_a, args.trans_b);
+    std::vector<double> bias(n), residual(wanted.size());
+    if (args.bias != nullptr) {
+      bias = values(args.bias->rank() == 2 ? args.bias->select(0, s) : *args.bias);
+    }
+    if (args.residual != nullptr) residual = values(args.residual->select(0, s));
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      wanted[i] = reference::activate(args.activation, wanted[i] + bias[i % n]) + residual[i];
+    }
+    test::expect_close(c.select(0, s), wanted, 2 * test::half_ulp(c.dtype()), absolute(200),
+                       format("{}, entry {}", what, s));
+  }
+}
+
+TEST(BatchedGemm, AgreesWithTheReference) {
+  for (const DType dtype : {f32, bf16, f16}) {
+    for (const bool trans_a : {false, true}) {
+      for (const bool trans_b : {false, true}) {
+        for (const auto& [batch, m, n, k] : std::vector<std::array<int64_t, 4>>{
+                 {3, 33, 70, 50}, {0, 4, 5, 6}, {1, 1, 1, 1}, {2, 20, 40, 0}}) {
+          const OwnedTensor a = random_tensor(dtype,
+                                              trans_a ? Shape{batch, k, m} : Shape{batch, m, k}, 1),
+                            b = random_tensor(dtype,
+                                              trans_b ? Shape{batch, n, k} : Shape{batch, k, n}, 2),
+                            c = test::filled_tensor(dtype, {batch, m, n}, 9);
+          check_batch(
+              a, b, c, {.trans_a = trans_a, .trans_b = trans_b},
+              format("{}, {} {} {} {}, trans {} {}", dtype, batch, m, n, k, trans_a, trans_b));
+        }
+      }
+    }
+  }
+}
+
+TEST(BatchedGemm, Epilogues) {
+  const OwnedTensor a = random_tensor(f32, {3, 20, 30}, 1), b = random_tensor(f32, {3, 30, 40}, 2),
+                    c = test::filled_tensor(f32, {3, 20, 40}, 9),
+                    residual = random_tensor(f32, {3, 20, 40}, 3),
+                    one = random_tensor(f32, {40}, 4), each = random_tensor(f32, {3, 40}, 5);
+  for (const OwnedTensor* bias : {&one, &each}) {
+    check_batch(
+        a, b, c,
+        {.activation = Activation::silu, .bias = &bias->view(), .residual = &residual.view()},
+        format("bias {}", bias->view()));
+  }
+}
+
+TEST(BatchedGemm, AnyBatchStride) {
+  const OwnedTensor a = random_tensor(f32, {20, 3, 30}, 1), b = random_tensor(f32, {30, 40}, 2),
+                    c = test::filled_tensor(f32, {20, 3, 50}, 7);
+  const Tensor shared(b->data(), f32, {3, 30, 40}, {0, 40, 1});
+  check_batch(a->transpose(0, 1), shared, c->slice(2, 0, 40).transpose(0, 1), {}, "strides");
+  for (const double between : values(c->slice(2, 40, 10))) ASSERT_EQ(between, 7);
+}
+
+TEST(BatchedGemm, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor a(f32, {2, 4, 8}), b(f32, {2, 8, 5}), c(f32, {2, 4, 5}), other(f32, {3, 8, 5}),
+      flat(f32, {8, 5}), bias(f32, {3, 5});
+  EXPECT_EQ(test::error_of([&] { kernels::batched_gemm(a, flat, c); }),
+            "batched_gemm: b is f32 [8, 5], it must have 3 dimensions");
+  EXPECT_EQ(test::error_of([&] { kernels::batched_gemm(a, other, c); }),
+            "batched_gemm: the batch is 2 in a f32 [2, 4, 8] but 3 in b f32 [3, 8, 5]");
+  EXPECT_EQ(test::error_of([&] { kernels::batched_gemm(a, b, a); }),
+            "batched_gemm: c is f32 [2, 4, 8], it must be [2, 4, 5] [batch, m, n]");
+  EXPECT_EQ(test::error_of([&] { kernels::batched_gemm(a, b, c, {.bias = &bias.view()}); }),
+            "batched_gemm: bias is f32 [3, 5], it must be [2, 5] [batch, n]");
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ struct GemmArgs {
   bool trans_a = false;  // a is stored [k, m]
   bool trans_b = false;  // b is stored [n, k]
   Activation activation = Activation::none;
-  const Tensor* bias = nullptr;      // [n], added before the activation
-  const Tensor* residual = nullptr;  // [m, n], added after it; may be c
+  const Tensor* bias = nullptr;      // [n], added before the activation; in batches also [batch, n]
+  const Tensor* residual = nullptr;  // like c, added after it; may be c
 };
 
 /// c = activation(op(a) op(b) + bias) + residual. Products and sums in f32, rounded once.
@@ -25,5 +25,10 @@ struct GemmArgs {
 /// and residual have c's dtype or f32.
 void gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args = {},
           Stream stream = {});
+
+/// The same for each entry of a batch, at any batch strides, 0 too: op(a): [batch, m, k], op(b):
+/// [batch, k, n], c: [batch, m, n].
+void batched_gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args = {},
+                  Stream stream = {});
 
 }  // namespace tw::kernels

@@ -52,7 +52,11 @@ void check_epilogue(std::string_view function, const Tensor& c, const GemmArgs& 
   check_dtype(function, {"c", c}, {f32, bf16, f16});
   if (args.bias != nullptr) {
     check_dtype(function, {"bias", *args.bias}, {f32, c.dtype()});
-    check_shape(function, {"bias", *args.bias}, {c.dim(-1)}, "[n]");
+    if (c.rank() == 3 && args.bias->rank() == 2) {
+      check_shape(function, {"bias", *args.bias}, {c.dim(0), c.dim(2)}, "[batch, n]");
+    } else {
+      check_shape(function, {"bias", *args.bias}, {c.dim(-1)}, "[n]");
+    }
   }
   if (args.residual != nullptr) {
     check_dtype(function, {"residual", *args.residual}, {f32, c.dtype()});

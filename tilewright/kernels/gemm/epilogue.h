@@ -24,7 +24,7 @@ struct Epilogue {
 /// activation(sum + bias) + residual of one element, in f32.
 Expr finish(Activation activation, const Expr& sum, const Expr& bias, const Expr& residual);
 
-/// Raises an Error unless bias is [n] and residual is like c.
+/// Raises an Error unless bias is [n], or [batch, n] in a batch, and residual is like c.
 void check_epilogue(std::string_view function, const Tensor& c, const GemmArgs& args);
 
 }  // namespace tw::kernels

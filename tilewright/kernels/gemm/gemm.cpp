@@ -1,9 +1,11 @@
-// c = activation(op(a) op(b) + bias) + residual.
-// Compute bound: 2 m n k operations. Tiles of a and b are staged in shared memory, unless the whole
-// of k is so short that reading them in place is faster.
+// c = activation(op(a) op(b) + bias) + residual, of matrices or of each entry of a batch.
+// Compute bound: 2 m n k operations an entry. Tiles of a and b are staged in shared memory, unless
+// the whole of k is so short that reading them in place is faster.
 #include "tilewright/kernels/gemm.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
@@ -16,30 +18,53 @@ namespace {
 struct Operands {
   Buffer a, b, c, bias, residual;
   Expr m, n, k;
-  bool trans_a, trans_b;
+  bool batched, trans_a, trans_b;
   Epilogue epilogue;
+  Expr entry;  // of the batch, which a block works on
+
+  /// A part or element of the block's matrix.
+  Ref part(const Buffer& x, const Index& row, const Index& column) const {
+    return batched ? x(entry, row, column) : x(row, column);
+  }
 };
 
 Operands declare(Builder& k, const Case& kernel_case) {
   Operands p{.epilogue = Epilogue::of_code(k.constant("epilogue"))};
+  p.batched = k.constant("batched") != 0;
   p.trans_a = k.constant("trans_a") != 0;
   p.trans_b = k.constant("trans_b") != 0;
   const int64_t fixed_k = k.constant("k");  // 0: a run-time size
+  const Extents batch = p.batched ? Extents{k.dim("batch")} : Extents{};
   p.m = k.dim("m");
   p.n = k.dim("n");
   p.k = fixed_k != 0 ? Expr(fixed_k) : k.dim("k");
-  const auto matrix = [&](bool swap, const Expr& rows, const Expr& columns) {
-    return swap ? Extents{columns, rows} : Extents{rows, columns};
+  // An array of the batch's entries: shape, and strides of which the last is 1.
+  const auto shape = [&](const Extents& entry) {
+    Extents all = batch;
+    all.insert(all.end(), entry.begin(), entry.end());
+    return all;
+  };
+  const auto strides = [&](const std::string& name, bool rows) {
+    TensorOptions options;
+    if (p.batched) options.strides.push_back(k.dim(name + "_batch"));
+    if (rows) options.strides.push_back(k.dim(name + "_row"));
+    options.strides.push_back(1);
+    return options;
+  };
+  const auto stored = [&](bool swap, const Expr& rows, const Expr& columns) {
+    return shape(swap ? Extents{columns, rows} : Extents{rows, columns});
   };
   const DType dtype = kernel_case.dtype(0), out = kernel_case.dtype(1);
-  p.a = k.input("a", dtype, matrix(p.trans_a, p.m, p.k), {.strides = {k.dim("a_row"), 1}});
-  p.b = k.input("b", dtype, matrix(p.trans_b, p.k, p.n), {.strides = {k.dim("b_row"), 1}});
-  if (p.epilogue.bias) p.bias = k.input("bias", p.epilogue.bias_dtype, {p.n});
-  if (p.epilogue.residual) {
-    p.residual = k.input("residual", p.epilogue.residual_dtype, {p.m, p.n},
-                         {.strides = {k.dim("residual_row"), 1}});
+  p.a = k.input("a", dtype, stored(p.trans_a, p.m, p.k), strides("a", true));
+  p.b = k.input("b", dtype, stored(p.trans_b, p.k, p.n), strides("b", true));
+  if (p.epilogue.bias) {
+    p.bias = k.input("bias", p.epilogue.bias_dtype, shape({p.n}), strides("bias", false));
   }
-  p.c = k.output("c", out, {p.m, p.n}, {.strides = {k.dim("c_row"), 1}});
+  if (p.epilogue.residual) {
+    p.residual = k.input("residual", p.epilogue.residual_dtype, shape({p.m, p.n}),
+                         strides("residual", true));
+  }
+  p.c = k.output("c", out, shape({p.m, p.n}), strides("c", true));
   return p;
 }
 
@@ -48,25 +73,28 @@ void write(const Operands& p, const Buffer& sums, const Expr& row, const Expr& c
   const Extents box{sums.extent(0), sums.extent(1)};
   parallel(box, [&](Expr i, Expr j) {
     const Expr y = let(row + i), x = let(column + j);
-    p.c(y, x) =
-        cast(finish(p.epilogue.activation, sums(i, j), p.epilogue.bias ? Expr(p.bias(x)) : Expr(),
-                    p.epilogue.residual ? Expr(p.residual(y, x)) : Expr()),
-             p.c.dtype());
+    Expr bias, residual;
+    if (p.epilogue.bias) bias = p.batched ? p.bias(p.entry, x) : p.bias(x);
+    if (p.epilogue.residual) residual = p.part(p.residual, y, x);
+    p.part(p.c, y, x) =
+        cast(finish(p.epilogue.activation, sums(i, j), bias, residual), p.c.dtype());
   });
 }
 
 void dataflow(Builder& k, const Case& kernel_case) {
-  const Operands p = declare(k, kernel_case);
+  Operands p = declare(k, kernel_case);
   const int64_t bm = k.tunable("bm", 64), bn = k.tunable("bn", 128), bk = k.tunable("bk", 64);
   const DType dtype = p.a.dtype();
-  // A tile of a stored operand, whichever way it lies.
-  const auto tile = [](const Buffer& x, bool swap, const Index& rows, const Index& columns) {
-    return swap ? x(columns, rows) : x(rows, columns);
-  };
   const auto shape = [](bool swap, int64_t rows, int64_t columns) {
     return swap ? Extents{columns, rows} : Extents{rows, columns};
   };
-  k.launch({cdiv(p.n, bn), cdiv(p.m, bm)}, [&](Expr bx, Expr by) {
+  // A tile of a stored operand, whichever way it lies.
+  const auto tile = [&](const Buffer& x, bool swap, const Index& rows, const Index& columns) {
+    return swap ? p.part(x, columns, rows) : p.part(x, rows, columns);
+  };
+  const Expr batch = p.batched ? p.c.extent(0) : Expr(1);
+  k.launch({cdiv(p.n, bn), cdiv(p.m, bm), batch}, [&](Expr bx, Expr by, Expr entry) {
+    p.entry = entry;
     const Buffer sums = fragment(f32, {bm, bn}, "sums");
     const auto rows = at(by * bm, bm), columns = at(bx * bn, bn);
     if (p.k.is_const()) {
@@ -87,16 +115,10 @@ void dataflow(Builder& k, const Case& kernel_case) {
   });
 }
 
-// Tiles for the cpu. In place: strips of columns that divide n, rows as few as there are. Staged: a
-// and b tiles that fill half of a second-level cache of 1 MiB; the sums take the other half.
+// Tiles of the cpu come from the sizes, see plan_for.
 void schedule_cpu(Schedule& s, const Case& c) {
-  const int64_t rows = c.constant("rows");  // of a small product, else 0
-  if (c.constant("k") != 0) {
-    s.set("bm", rows != 0 ? rows : 128);
-    s.set("bn", c.constant("columns"));
-    return;
-  }
-  s.set("bm", rows != 0 ? rows : 256).set("bn", 512).set("bk", 128);
+  s.set("bm", c.constant("rows")).set("bn", c.constant("columns"));
+  if (c.constant("k") == 0) s.set("bk", c.constant("depth"));
 }
 
 const Jit& kernel() {
@@ -104,57 +126,97 @@ const Jit& kernel() {
   return jit;
 }
 
-/// How a product is run on the cpu.
+/// How a product is run on the cpu: in place if `fixed_k` is not 0, else with tiles of a and b of
+/// that depth.
 struct Plan {
-  int64_t fixed_k = 0, rows = 0, columns = 0;
+  int64_t fixed_k = 0, rows = 0, columns = 0, depth = 0;
 };
+
+/// The multiple of `unit` that holds `size`, at most `most`: few kernels, little waste.
+int64_t tile_size(int64_t size, int64_t unit, int64_t most) {
+  return std::clamp((size + unit - 1) / unit * unit, unit, most);
+}
 
 // Reading b in place pays while a strip of it stays in the second-level cache and its rows don't
 // alias there: measured on Zen 4 with 1 MiB, f32, from 10 x 384 x 384 to 1024 x 384 x 1536 at 93 %
-// of the FMA peak and more, against 87 % staged; at rows of 4 KiB it loses.
+// of the FMA peak and more, against 87 % staged; at rows of 4 KiB it loses. Its strips of columns
+// divide n. Staged, the tiles of a and b fill half of that cache at most, the sums the other half.
 Plan plan_for(const Tensor& a, const Tensor& b, int64_t m, int64_t n, int64_t k,
               const GemmArgs& args) {
-  Plan plan;
-  constexpr int64_t kMostRows = 12;
-  if (m <= kMostRows) plan.rows = std::max<int64_t>(m, 1);
-  const bool aliases = b.stride(0) * 4 % 4096 == 0;
+  constexpr int64_t kMostRows = 12;  // of one micro-kernel
+  const auto rows = [&](int64_t most) {
+    return m <= kMostRows ? std::max<int64_t>(m, 1) : tile_size(m, 16, most);
+  };
+  const bool aliases = b.stride(-2) * 4 % 4096 == 0;
   const bool in_place =
       a.dtype() == f32 && !args.trans_a && !args.trans_b && k > 0 && k <= 1600 && !aliases;
-  if (!in_place) return plan;
-  plan.fixed_k = k;
-  plan.columns = n % 48 == 0 ? 48 : n % 64 == 0 ? 64 : 32;
-  return plan;
+  if (!in_place) return {0, rows(256), tile_size(n, 64, 512), tile_size(k, 32, 128)};
+  return {k, rows(128), n % 48 == 0 ? 48 : n % 64 == 0 ? 64 : 32, 0};
 }
 
-}  // namespace
+/// What both forms check of a and b and of the epilogue; their ranks are checked.
+void check(std::string_view f, const Tensor& a, const Tensor& b, const Tensor& c,
+           const GemmArgs& args) {
+  check_dtype(f, {"a", a}, {f32, bf16, f16});
+  check_dtype(f, {"b", b}, {a.dtype()});
+  const int64_t k = a.dim(args.trans_a ? -2 : -1), b_k = b.dim(args.trans_b ? -1 : -2);
+  TW_REQUIRE(b_k == k, "{}: K is {} in a {} but {} in b {}", f, k, a, b_k, b);
+  const int64_t m = a.dim(args.trans_a ? -1 : -2), n = b.dim(args.trans_b ? -2 : -1);
+  if (a.rank() == 2) {
+    check_shape(f, {"c", c}, {m, n}, "[m, n]");
+  } else {
+    check_shape(f, {"c", c}, {a.dim(0), m, n}, "[batch, m, n]");
+  }
+  check_epilogue(f, c, args);
+}
 
-void gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args, Stream stream) {
-  check_rank("gemm", {"a", a}, 2);
-  check_dtype("gemm", {"a", a}, {f32, bf16, f16});
-  check_rank("gemm", {"b", b}, 2);
-  check_dtype("gemm", {"b", b}, {a.dtype()});
-  const int64_t m = a.dim(args.trans_a ? 1 : 0), k = a.dim(args.trans_a ? 0 : 1);
-  const int64_t n = b.dim(args.trans_b ? 0 : 1);
-  TW_REQUIRE(b.dim(args.trans_b ? 1 : 0) == k, "gemm: K is {} in a {} but {} in b {}", k, a,
-             b.dim(args.trans_b ? 1 : 0), b);
-  check_shape("gemm", {"c", c}, {m, n}, "[m, n]");
-  check_epilogue("gemm", c, args);
+/// A bias [n] as [batch, n].
+Tensor for_each_entry(const Tensor& bias, int64_t batch) {
+  return {bias.data(), bias.dtype(), {batch, bias.dim(0)}, {0, bias.stride(0)}, bias.device()};
+}
 
-  const Plan plan = plan_for(a, b, m, n, k, args);
+void run(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args, Stream stream) {
+  const Plan plan = plan_for(a, b, c.dim(-2), c.dim(-1), a.dim(args.trans_a ? -2 : -1), args);
+  const bool batched = c.rank() == 3;
   const Kernel& run = kernel()({a.dtype(), c.dtype()},
-                               {{"k", plan.fixed_k},
+                               {{"batched", batched},
+                                {"k", plan.fixed_k},
                                 {"rows", plan.rows},
                                 {"columns", plan.columns},
+                                {"depth", plan.depth},
                                 {"trans_a", args.trans_a},
                                 {"trans_b", args.trans_b},
                                 {"epilogue", Epilogue(args).code()}},
                                c.device().kind);
   std::array<Arg, 5> list{a, b};
   size_t count = 2;
-  if (args.bias != nullptr) list[count++] = *args.bias;
+  Tensor bias;
+  if (args.bias != nullptr) {
+    bias = batched && args.bias->rank() == 1 ? for_each_entry(*args.bias, c.dim(0)) : *args.bias;
+    list[count++] = bias;
+  }
   if (args.residual != nullptr) list[count++] = *args.residual;
   list[count++] = c;
   run(std::span(list.data(), count), {.stream = stream});
+}
+
+}  // namespace
+
+void gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args, Stream stream) {
+  check_rank("gemm", {"a", a}, 2);
+  check_rank("gemm", {"b", b}, 2);
+  check("gemm", a, b, c, args);
+  run(a, b, c, args, stream);
+}
+
+void batched_gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args,
+                  Stream stream) {
+  check_rank("batched_gemm", {"a", a}, 3);
+  check_rank("batched_gemm", {"b", b}, 3);
+  TW_REQUIRE(a.dim(0) == b.dim(0), "batched_gemm: the batch is {} in a {} but {} in b {}", a.dim(0),
+             a, b.dim(0), b);
+  check("batched_gemm", a, b, c, args);
+  run(a, b, c, args, stream);
 }
 
 }  // namespace tw::kernels
