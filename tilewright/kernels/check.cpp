@@ -3,6 +3,23 @@
 #include "tilewright/base/error.h"
 
 namespace tw::kernels {
+namespace {
+
+/// A tensor of rank >= 1 as [rows, last extent].
+Tensor rows_of(std::string_view function, const Named& t) {
+  const Tensor& x = t.tensor;
+  int64_t rows = 1, distance = x.dim(-1);
+  for (int d = x.rank() - 2; d >= 0; --d) {
+    if (x.dim(d) == 1) continue;
+    if (rows == 1) distance = x.stride(d);
+    TW_REQUIRE(x.stride(d) == distance * rows, "{}: {} is {}, its rows must be evenly spaced",
+               function, t.name, x);
+    rows *= x.dim(d);
+  }
+  return {x.data(), x.dtype(), {rows, x.dim(-1)}, {distance, x.stride(-1)}, x.device()};
+}
+
+}  // namespace
 
 void check_rank(std::string_view function, const Named& t, int rank) {
   TW_REQUIRE(t.tensor.rank() == rank, "{}: {} is {}, it must have {} dimension{}", function, t.name,
@@ -32,6 +49,17 @@ void check_like(std::string_view function, const Named& t, const Named& other) {
       t.tensor.shape() == other.tensor.shape() && t.tensor.dtype() == other.tensor.dtype();
   TW_REQUIRE(same, "{}: {} is {}, it must be {} {} like {}", function, t.name, t.tensor,
              other.tensor.dtype(), other.tensor.shape(), other.name);
+}
+
+std::array<Tensor, 3> as_rows(std::string_view function, std::initializer_list<Named> tensors) {
+  bool compact = true;
+  for (const Named& t : tensors) compact = compact && t.tensor.is_compact();
+  std::array<Tensor, 3> rows;
+  size_t count = 0;
+  for (const Named& t : tensors) {
+    rows.at(count++) = compact ? t.tensor.reshape({1, t.tensor.numel()}) : rows_of(function, t);
+  }
+  return rows;
 }
 
 }  // namespace tw::kernels

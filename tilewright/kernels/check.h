@@ -2,6 +2,7 @@
 // begins with the function's name and tells what was given and what is needed.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <string_view>
 
@@ -24,5 +25,10 @@ void check_shape(std::string_view function, const Named& t, const Shape& shape,
                  std::string_view like = {});
 /// Shape and dtype of another tensor.
 void check_like(std::string_view function, const Named& t, const Named& other);
+
+/// Up to three tensors of one shape as matrices, for kernels that treat each element alike: one row
+/// of all elements where none has gaps, else the rows along the last dimension.
+/// `cast: x is f32 [4, 2, 8] strides [32, 8, 1], its rows must be evenly spaced`.
+std::array<Tensor, 3> as_rows(std::string_view function, std::initializer_list<Named> tensors);
 
 }  // namespace tw::kernels

@@ -1,0 +1,57 @@
+// q, sf = x in groups of columns, see quant.h for the formula.
+// Memory bound: x is read once, q and sf written once.
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/quant/scale.h"
+
+namespace tw::kernels {
+namespace {
+
+// Columns past the end of a row load as zero, which changes no maximum, and are not stored.
+void dataflow(Builder& k, DType dtype) {
+  const Expr m = k.dim("m"), width = k.dim("k");
+  const int64_t group = k.constant("group");
+  const bool round_sf = k.constant("round_sf") != 0;
+  const int64_t rows = k.tunable("rows", 4);
+  const Expr groups = cdiv(width, group);
+  const Buffer x = k.input("x", dtype, {m, width}, {.strides = {k.dim("x_row"), 1}});
+  const Buffer q = k.output("q", f8_e4m3, {m, width}, {.strides = {k.dim("q_row"), 1}});
+  const Buffer sf = k.output("sf", f32, {m, groups}, {.strides = {k.dim("sf_row"), 1}});
+  k.launch({cdiv(m, rows)}, [&](Expr block) {
+    const auto here = at(block * rows, rows);
+    serial(groups, [&](Expr g) {
+      const auto columns = at(g * group, group);
+      const Tile v = cast(load(x(here, columns)), f32);
+      const Scale scale = e4m3_scale(abs_max(v, 1), round_sf);
+      store(sf(here, at(g, 1)), scale.factor);
+      store(q(here, columns), e4m3_codes(v, scale.inverse));
+    });
+  });
+}
+
+const Jit& kernel() {
+  static const Jit jit(
+      define_kernel("per_token_group_cast", dataflow)
+          .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 1); }));
+  return jit;
+}
+
+}  // namespace
+
+void per_token_group_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
+                          const GroupCastArgs& args, Stream stream) {
+  TW_REQUIRE(args.group == 32 || args.group == 64 || args.group == 128,
+             "per_token_group_cast: the group is {}, it must be 32, 64 or 128", args.group);
+  check_rank("per_token_group_cast", {"x", x}, 2);
+  check_dtype("per_token_group_cast", {"x", x}, {f32, bf16});
+  check_dtype("per_token_group_cast", {"q", q}, {f8_e4m3});
+  check_shape("per_token_group_cast", {"q", q}, x.shape(), "like x");
+  check_dtype("per_token_group_cast", {"sf", sf}, {f32});
+  check_shape("per_token_group_cast", {"sf", sf}, {x.dim(0), lang::cdiv(x.dim(1), args.group)},
+              "[m, ceil(k / group)]");
+  kernel()({x.dtype()}, {{"group", args.group}, {"round_sf", args.round_sf}}, x.device().kind)
+      .launch(stream, {x, q, sf});
+}
+
+}  // namespace tw::kernels
