@@ -35,7 +35,7 @@ void check_dtype(std::string_view function, const Named& t, std::initializer_lis
     --left;
     if (left > 0) names += left == 1 ? " or " : ", ";
   }
-  throw Error({}, {}, "{}: {} is {}, it must be {}", function, t.name, t.tensor, names);
+  throw DtypeError({}, {}, "{}: {} is {}, it must be {}", function, t.name, t.tensor, names);
 }
 
 void check_shape(std::string_view function, const Named& t, const Shape& shape,

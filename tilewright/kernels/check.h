@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "tilewright/base/error.h"
 #include "tilewright/runtime/tensor.h"
 
 namespace tw::kernels {
@@ -16,9 +17,15 @@ struct Named {
   const Tensor& tensor;
 };
 
+/// A wrong dtype, apart from other errors since languages have an exception of its own for it.
+class DtypeError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// `rms_norm: x is bf16 [4, 2, 8], it must have 2 dimensions`.
 void check_rank(std::string_view function, const Named& t, int rank);
-/// `rms_norm: x is i32 [4, 8], it must be f32, bf16 or f16`.
+/// DtypeError: `rms_norm: x is i32 [4, 8], it must be f32, bf16 or f16`.
 void check_dtype(std::string_view function, const Named& t, std::initializer_list<DType> allowed);
 /// `rms_norm: w is f32 [9], it must be [8]`; `like` says where that comes from, may be empty.
 void check_shape(std::string_view function, const Named& t, const Shape& shape,

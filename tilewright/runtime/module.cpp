@@ -11,6 +11,7 @@
 #include "tilewright/base/convert.h"
 #include "tilewright/base/error.h"
 #include "tilewright/runtime/cpu_abi.h"
+#include "tilewright/runtime/fault.h"
 #include "tilewright/runtime/parallel.h"
 
 namespace tw::runtime {
@@ -122,7 +123,7 @@ void CpuModule::launch(const LaunchRequest& request) {
   const std::string& name = request.metadata->name;
   TW_REQUIRE(launch.failed_block >= 0, "{}: entry {} returned {}", name, request.variant->entry,
              status);
-  throw Error(Code{}, {}, "{}: device assert failed: {}", name, launch.failure);
+  throw DeviceFault(Code{}, {}, "{}: device assert failed: {}", name, launch.failure);
 }
 
 void CpuModule::fill_zero(void* memory, int64_t bytes, Device, Stream) {

@@ -1,0 +1,220 @@
+#include "array.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <nanobind/ndarray.h>
+
+#include "numpy.h"
+#include "tilewright/base/error.h"
+
+namespace tw::python {
+namespace {
+
+constexpr const char* kVersioned = "dltensor_versioned";
+
+/// The element type of a format of the buffer protocol, in the machine's byte order.
+std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
+  if (format == nullptr) return u8;
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  if (*format == 0 || format[1] != 0) return {};
+  const auto width = [&](DType one, DType two, DType four, DType eight) -> std::optional<DType> {
+    if (size == 1) return one;
+    if (size == 2) return two;
+    if (size == 4) return four;
+    return size == 8 ? std::optional(eight) : std::nullopt;
+  };
+  switch (*format) {
+    case '?':
+      return bool_;
+    case 'e':
+      return f16;
+    case 'f':
+      return f32;
+    case 'd':
+      return f64;
+    default:
+      if (std::strchr("bhilq", *format) != nullptr) return width(i8, i16, i32, i64);
+      if (std::strchr("BHILQ", *format) != nullptr) return width(u8, u16, u32, u64);
+      return {};
+  }
+}
+
+std::string str(nb::handle object) { return nb::str(object).c_str(); }
+
+std::string class_name(nb::handle object) { return str(object.type().attr("__name__")); }
+
+[[noreturn]] void fail_dtype(nb::handle object) {
+  const std::string dtype = nb::hasattr(object, "dtype") ? str(object.attr("dtype")) : "unknown";
+  throw Unusable{PyExc_TypeError, "is of dtype " + dtype + ", which tilewright doesn't have"};
+}
+
+bool is_numpy(nb::handle object) {
+  return object.type().is(numpy().ndarray) ||
+         PyObject_IsInstance(object.ptr(), numpy().ndarray.ptr()) == 1;
+}
+
+}  // namespace
+
+Borrowed::Borrowed(nb::handle object) {
+  if (is_numpy(object)) {
+    if (!from_buffer(object) && !from_extension_dtype(object)) fail_dtype(object);
+  } else if (!from_dlpack(object) && !from_buffer(object)) {
+    throw Unusable{PyExc_TypeError, "is of type " + class_name(object) +
+                                        ", it must be an array of numpy or one with __dlpack__"};
+  }
+}
+
+Borrowed::Borrowed(Borrowed&& other) noexcept
+    : tensor_(other.tensor_),
+      read_only_(other.read_only_),
+      buffer_(other.buffer_),
+      managed_(other.managed_),
+      managed_versioned_(other.managed_versioned_) {
+  other.buffer_.obj = nullptr;
+  other.managed_ = nullptr;
+  other.managed_versioned_ = nullptr;
+}
+
+Borrowed::~Borrowed() {
+  if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
+  if (managed_ != nullptr && managed_->deleter != nullptr) managed_->deleter(managed_);
+  if (managed_versioned_ != nullptr && managed_versioned_->deleter != nullptr) {
+    managed_versioned_->deleter(managed_versioned_);
+  }
+}
+
+bool Borrowed::from_buffer(nb::handle object) {
+  if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
+    PyErr_Clear();
+    buffer_.obj = nullptr;
+    return false;
+  }
+  const std::optional<DType> dtype = dtype_of_format(buffer_.format, buffer_.itemsize);
+  if (!dtype) {
+    PyBuffer_Release(&buffer_);
+    fail_dtype(object);
+  }
+  if (buffer_.ndim > kMaxRank) {
+    PyBuffer_Release(&buffer_);
+    throw Unusable{PyExc_ValueError,
+                   format("has {} dimensions, the largest rank is {}", buffer_.ndim, kMaxRank)};
+  }
+  Shape shape = Shape::filled(buffer_.ndim, 0), strides = shape;
+  for (int i = 0; i < buffer_.ndim; ++i) {
+    shape[i] = buffer_.shape[i];
+    strides[i] = buffer_.strides[i] / buffer_.itemsize;
+    if (strides[i] * buffer_.itemsize != buffer_.strides[i] && shape[i] > 1) {
+      const Py_ssize_t stride = buffer_.strides[i], size = buffer_.itemsize;
+      PyBuffer_Release(&buffer_);
+      throw Unusable{PyExc_ValueError,
+                     format("has a stride of {} bytes, it must be a multiple of the element's {}",
+                            stride, size)};
+    }
+  }
+  read_only_ = buffer_.readonly != 0;
+  tensor_ = Tensor(buffer_.buf, *dtype, shape, strides);
+  return true;
+}
+
+bool Borrowed::from_extension_dtype(nb::handle object) {
+  const std::optional<DType> dtype = parse_dtype(str(object.attr("dtype").attr("name")));
+  if (!dtype || dtype->is_sub_byte()) return false;
+  const nb::object bits = object.attr("view")(numpy().storage[static_cast<size_t>(dtype->scalar)]);
+  if (!from_buffer(bits)) return false;
+  reinterpret(*dtype);
+  return true;
+}
+
+bool Borrowed::from_dlpack(nb::handle object) {
+  if (!nb::hasattr(object, "__dlpack__")) return false;
+  const nb::object method = object.attr("__dlpack__");
+  nb::object capsule;
+  try {
+    capsule = method(nb::arg("max_version") =
+                         nb::make_tuple(dlpack::kVersion.major, dlpack::kVersion.minor));
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+    capsule = method();  // from before DLPack 1.0
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), kVersioned)) {
+    auto* managed = static_cast<dlpack::DLManagedTensorVersioned*>(
+        PyCapsule_GetPointer(capsule.ptr(), kVersioned));
+    if (managed->version.major != dlpack::kVersion.major) {
+      throw Unusable{PyExc_ValueError, format("speaks DLPack {}, it must be {}",
+                                              managed->version.major, dlpack::kVersion.major)};
+    }
+    tensor_ = dlpack::to_tensor(managed->dl_tensor, managed->flags);
+    read_only_ = (managed->flags & dlpack::kReadOnly) != 0;
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+    managed_versioned_ = managed;
+    return true;
+  }
+  auto* managed =
+      static_cast<dlpack::DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  if (managed == nullptr) throw nb::python_error();
+  tensor_ = dlpack::to_tensor(managed->dl_tensor);
+  PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+  managed_ = managed;
+  return true;
+}
+
+void Borrowed::reinterpret(DType dtype) {
+  Shape shape = tensor_.shape(), strides = tensor_.strides();
+  if (dtype.is_sub_byte()) {
+    const int last = tensor_.rank() - 1;
+    if (last < 0 || (shape[last] > 1 && strides[last] != 1)) {
+      throw Unusable{PyExc_ValueError, "must have its innermost dimension without gaps"};
+    }
+    for (int i = 0; i < last; ++i) strides[i] *= 2;
+    shape[last] *= 2;
+    strides[last] = 1;
+  }
+  tensor_ = Tensor(tensor_.data(), dtype, shape, strides, tensor_.device());
+}
+
+Framework::Framework(nb::handle example) {
+  if (is_numpy(example) || !nb::hasattr(example, "__dlpack__")) return;
+  nb::object module;
+  if (nb::hasattr(example, "__array_namespace__")) {
+    module = example.attr("__array_namespace__")();
+  } else {
+    const std::string name = str(example.type().attr("__module__"));
+    module = nb::module_::import_(name.substr(0, name.find('.')).c_str());
+  }
+  if (nb::hasattr(module, "from_dlpack")) from_dlpack_ = module.attr("from_dlpack");
+}
+
+Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits) const {
+  if (from_dlpack_.is_valid()) {
+    auto* owner = new OwnedTensor(dtype, shape);
+    const nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<OwnedTensor*>(p); });
+    std::array<size_t, kMaxRank> extents{};
+    std::copy(shape.begin(), shape.end(), extents.begin());
+    const DLPackType type = to_dlpack(dtype);
+    return {nb::cast(nb::ndarray<>(owner->view().data(), static_cast<size_t>(shape.rank()),
+                                   extents.data(), capsule, nullptr, {type.code, type.bits, 1},
+                                   nb::device::cpu::value)),
+            owner->view()};
+  }
+  const auto index = static_cast<size_t>(dtype.scalar);
+  const nb::object& extension = numpy().extension[index];
+  const int last = shape.rank() - 1;
+  nb::object extents = nb::steal(PyTuple_New(shape.rank()));
+  for (int i = 0; i <= last; ++i) {
+    const int64_t extent = dtype.is_sub_byte() && i == last ? (shape[i] + 1) / 2 : shape[i];
+    PyTuple_SetItem(extents.ptr(), i, PyLong_FromLongLong(extent));
+  }
+  nb::object array = numpy().empty(extents, numpy().storage[index]);
+  const Borrowed memory(array);
+  const Tensor tensor(memory.tensor().data(), dtype, shape);
+  if (extension.is_valid() && !raw_bits) array = array.attr("view")(extension);
+  return {std::move(array), tensor};
+}
+
+nb::object Framework::finish(const Made& made) const {
+  return from_dlpack_.is_valid() ? from_dlpack_(made.object) : made.object;
+}
+
+}  // namespace tw::python

@@ -1,0 +1,101 @@
+// Arrays of the caller's as tensors, and new arrays for results. Whatever has DLPack is an array;
+// numpy's are read through the buffer protocol, which costs a tenth of that.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nanobind/nanobind.h>
+
+#include "tilewright/runtime/dlpack.h"
+#include "tilewright/runtime/tensor.h"
+
+namespace tw::python {
+
+namespace nb = nanobind;
+
+/// An argument that must be an array; Call looks whether it is one. Borrowed from the caller.
+struct Array {
+  nb::handle object;
+};
+/// The same where None is legal.
+struct MaybeArray : Array {
+  explicit operator bool() const { return object.is_valid() && !object.is_none(); }
+};
+
+/// Why an object can't be used as an array: the rest of a sentence that begins with its name.
+struct Unusable {
+  PyObject* kind;  // the Python exception
+  std::string reason;
+};
+
+/// The memory of an array, held until this is destroyed (which needs the GIL).
+class Borrowed {
+ public:
+  /// Throws Unusable, or the exception of the object's own __dlpack__.
+  explicit Borrowed(nb::handle object);
+  ~Borrowed();
+  Borrowed(Borrowed&& other) noexcept;
+  Borrowed& operator=(Borrowed&&) = delete;
+
+  const Tensor& tensor() const { return tensor_; }
+  bool is_read_only() const { return read_only_; }
+  /// Takes unsigned integers as elements of the same width; of e2m1, as two in a byte.
+  void reinterpret(DType dtype);
+
+ private:
+  bool from_buffer(nb::handle object);
+  bool from_extension_dtype(nb::handle object);
+  bool from_dlpack(nb::handle object);
+
+  Tensor tensor_;
+  bool read_only_ = false;
+  Py_buffer buffer_{};  // held when its obj isn't null
+  dlpack::DLManagedTensor* managed_ = nullptr;
+  dlpack::DLManagedTensorVersioned* managed_versioned_ = nullptr;
+};
+
+/// Makes arrays of the kind of an example: numpy's, or those of the module whose from_dlpack takes
+/// them.
+class Framework {
+ public:
+  Framework() = default;  // numpy
+  explicit Framework(nb::handle example);
+
+  struct Made {
+    nb::object object;
+    Tensor tensor;
+  };
+  /// A compact array with undefined elements. `finish` turns the object into what the caller gets,
+  /// once the elements are there. A format that numpy lacks is one of ml_dtypes, or, with
+  /// `raw_bits` or without that package, unsigned integers.
+  Made empty(DType dtype, const Shape& shape, bool raw_bits) const;
+  nb::object finish(const Made& made) const;
+
+ private:
+  nb::object from_dlpack_;  // empty: numpy
+};
+
+}  // namespace tw::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<tw::python::Array> {
+  NB_TYPE_CASTER(tw::python::Array, const_name("tilewright.Array"))
+  bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
+    value.object = source;
+    return true;
+  }
+};
+
+template <>
+struct type_caster<tw::python::MaybeArray> {
+  NB_TYPE_CASTER(tw::python::MaybeArray, const_name("tilewright.Array | None"))
+  bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
+    value.object = source;
+    return true;
+  }
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,24 @@
+// tilewright/kernels/gather.h
+#include "tilewright/kernels/gather.h"
+
+#include "bind.h"
+
+namespace tw::python {
+
+void bind_gather(nb::module_& m) {
+  m.def(
+      "gather_rows",
+      [](const Array& table_, const Array& index_, const MaybeArray& out, const Dtype& dtype) {
+        Call call("gather_rows", dtype);
+        const Tensor table = call.input("table", table_), index = call.input("index", index_);
+        const Tensor y =
+            call.output("out", out, table.dtype(), {dim_or_0(index, 0), dim_or_0(table, 1)});
+        call.run([&] { kernels::gather_rows(table, index, y); });
+        return call.result();
+      },
+      "table"_a, "index"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
+      "The rows table[index], zeros where an index is outside; table [v, h], index [n] i32 or "
+      "i64.");
+}
+
+}  // namespace tw::python

@@ -1,0 +1,74 @@
+// The extension module: errors as Python exceptions, facts about the installation, and the library.
+#include <new>
+
+#include "bind.h"
+#include "tilewright/backend/backend.h"
+#include "tilewright/base/codes.h"
+#include "tilewright/base/env.h"
+#include "tilewright/base/error.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/runtime/fault.h"
+#include "tilewright/runtime/parallel.h"
+
+namespace tw::python {
+namespace {
+
+PyObject* exception_of(const Error& error) {
+  const Code code = error.code();
+  if (dynamic_cast<const kernels::DtypeError*>(&error) != nullptr || code == codes::host_01 ||
+      code == codes::host_03) {
+    return PyExc_TypeError;
+  }
+  if (code == codes::tgt_03) return PyExc_NotImplementedError;
+  if (code == codes::host_12) return PyExc_MemoryError;
+  const bool is_fault = dynamic_cast<const runtime::DeviceFault*>(&error) != nullptr;
+  return is_fault || code == codes::tgt_04 ? PyExc_RuntimeError : PyExc_ValueError;
+}
+
+void translate(const std::exception_ptr& exception, void*) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    PyErr_SetString(exception_of(error), error.what());
+  } catch (const InternalError& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
+/// The targets that kernels can be compiled for here.
+nb::list targets() {
+  nb::list found;
+  try {
+    found.append(backend::load_backend("cpu").resolve_target("cpu", {}));
+  } catch (const Error& error) {
+    if (error.code() != codes::tgt_04) throw;  // this one: the backend isn't installed
+  }
+  return found;
+}
+
+nb::dict info() {
+  nb::dict facts;
+  facts["version"] = TW_VERSION;
+  facts["build_id"] = backend::build_id();
+  facts["targets"] = targets();
+  facts["threads"] = runtime::thread_count();
+  facts["cache_folder"] = env::cache_folder();
+  return facts;
+}
+
+}  // namespace
+}  // namespace tw::python
+
+NB_MODULE(_tilewright, m) {
+  using namespace tw::python;
+  nb::register_exception_translator(&translate);
+  m.attr("__version__") = TW_VERSION;
+  m.def("info", &info,
+        "Version, build id, targets, threads of a launch and folder of the disk cache.");
+  bind_attention(m);
+  bind_gather(m);
+  bind_gemm(m);
+  bind_kernel(m);
+  bind_norm(m);
+  bind_pool(m);
+}

@@ -1,0 +1,87 @@
+"""Programs in text form, compiled and called."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+SCALE = """tilewright ir 1
+program "scale" {
+  symbol n: i64
+  input X: f32[n]
+  scalar a: f32
+  output Y: f32[n]
+  launch bx in (n + 63) // 64 {
+    parallel i in 64 {
+      if bx * 64 + i < n {
+        Y[bx * 64 + i] = a * X[bx * 64 + i]
+      }
+    }
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def scale() -> tw.Kernel:
+    return tw.compile_text(SCALE)
+
+
+@pytest.mark.parametrize("n", [0, 1, 64, 100])
+def test_outputs_are_allocated_or_given(scale: tw.Kernel, n: int) -> None:
+    x = np.arange(n, dtype="float32")
+    np.testing.assert_array_equal(scale(x, 2.5), 2.5 * x)
+    out = np.zeros(n, "float32")
+    assert scale(x, 3, out=out) is out
+    np.testing.assert_array_equal(out, 3 * x)
+    assert scale(x, np.float32(4), out) is out
+    np.testing.assert_array_equal(out, 4 * x)
+
+
+def test_unsigned_integers_stand_for_formats_that_numpy_lacks() -> None:
+    kernel = tw.compile_text(SCALE.replace("X: f32", "X: bf16").replace("X[bx", "cast(X[bx").replace(
+        "+ i]\n      }", "+ i], f32)\n      }"))
+    bits = np.array([0x3F80, 0x4000], "uint16")  # 1, 2
+    np.testing.assert_array_equal(kernel(bits, 3.0), [3, 6])
+
+
+def test_wrong_calls_are_refused(scale: tw.Kernel) -> None:
+    x = np.zeros(4, "float32")
+    with pytest.raises(TypeError, match="scale: expected 2 arguments and 1 output"):
+        scale(x)
+    with pytest.raises(TypeError, match="a must be a number, it is 'two'"):
+        scale(x, "two")
+    with pytest.raises(TypeError, match="X expected f32, got f64"):
+        scale(x.astype("float64"), 2)
+    with pytest.raises(ValueError, match=r"X expected rank 1, got 2 with shape \[2, 2\]"):
+        scale(x.reshape(2, 2), 2)
+    with pytest.raises(ValueError, match="scale: Y is read-only"):
+        scale(x, 2, out=np.broadcast_to(np.float32(0), (4,)))
+
+
+def test_a_text_that_is_no_program_is_refused_with_its_place() -> None:
+    with pytest.raises(ValueError, match="^mine.tw:3"):
+        tw.compile_text('tilewright ir 1\nprogram "p" {\n  nonsense\n}\n', file="mine.tw")
+
+
+def test_it_explains_itself(scale: tw.Kernel) -> None:
+    assert scale.name == "scale"
+    assert "X" in scale.explain()
+    texts = tw.compile_text(SCALE, keep_texts=True)
+    assert "define" in texts.text("llvm")
+    with pytest.raises(ValueError, match="llvm"):
+        texts.text("none of this name")
+
+
+def test_an_exported_kernel_loads(scale: tw.Kernel, tmp_path: Path) -> None:
+    path = str(tmp_path / "scale.so")
+    scale.export_object(path)
+    np.testing.assert_array_equal(tw.Kernel.load(path)(np.ones(5, "float32"), 2), np.full(5, 2))
+
+
+def test_a_failing_assert_is_a_runtime_error() -> None:
+    text = SCALE.replace("Y[bx * 64 + i] =", 'device_assert a > 0.0, "a is positive"\n Y[bx * 64 + i] =')
+    with pytest.raises(RuntimeError, match="a is positive"):
+        tw.compile_text(text)(np.ones(3, "float32"), -1.0)

@@ -1,0 +1,90 @@
+"""Functions of the library beside their formulas in float64."""
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilewright as tw
+
+TOLERANCE = {np.dtype("float32"): 2e-6, np.dtype("float16"): 1e-3}
+# 0, 1, sizes that divide nothing, and one that fills vectors.
+SHAPES = [(0, 8), (1, 1), (3, 7), (5, 33), (16, 64)]
+
+
+def random(shape: tuple[int, ...], dtype: str = "float32", seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def expect_close(found: np.ndarray, wanted: np.ndarray, scale: float = 1.0) -> None:
+    tolerance = scale * TOLERANCE[found.dtype]
+    np.testing.assert_allclose(found.astype("float64"), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_norms_agree_with_their_formulas(shape: tuple[int, int], dtype: str) -> None:
+    x, w, b = random(shape, dtype), random(shape[1:], dtype, 1), random(shape[1:], dtype, 2)
+    expect_close(tw.rms_norm(x, w, 1e-5), reference.rms_norm(x, w, 1e-5), 4)
+    expect_close(tw.softmax(x, 0.5), reference.softmax(x, 0.5), 4)
+    if shape[1] > 1:  # the variance of one element is 0, and 1 / sqrt(eps) magnifies rounding
+        expect_close(tw.layer_norm(x, w, b), reference.layer_norm(x, w, b, 1e-5), 16)
+
+
+@settings(max_examples=25, deadline=None)
+@given(m=st.integers(0, 20), n=st.integers(1, 40), k=st.integers(1, 40), seed=st.integers(0, 99))
+def test_gemm_agrees_for_any_shape(m: int, n: int, k: int, seed: int) -> None:
+    a, b = random((m, k), seed=seed), random((k, n), seed=seed + 1)
+    expect_close(tw.gemm(a, b), reference.gemm(a, b), k)
+
+
+@pytest.mark.parametrize("activation", ["none", "relu", "gelu", "gelu_tanh", "silu"])
+def test_gemm_has_bias_activation_and_residual(activation: str) -> None:
+    a, b, bias, residual = random((5, 9)), random((11, 9)), random((11,)), random((5, 11))
+    found = tw.gemm(a, b, trans_b=True, activation=activation, bias=bias, residual=residual)
+    wanted = reference.ACTIVATIONS[activation](reference.gemm(a, b.T) + bias) + residual
+    expect_close(found, wanted, 9)
+
+
+def test_gemm_takes_a_transposed_and_an_output_dtype() -> None:
+    a, b = random((9, 5), "float16"), random((9, 11), "float16")
+    found = tw.gemm(a, b, trans_a=True, out_dtype="f32")
+    assert found.dtype == np.float32
+    expect_close(found, reference.gemm(a.T, b), 16)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_agrees_with_grouped_heads(causal: bool) -> None:
+    q, k, v = random((2, 5, 4, 16)), random((2, 7, 2, 16), seed=1), random((2, 7, 2, 16), seed=2)
+    lengths = np.array([7, 3], "int32")
+    found, lse = tw.attention(q, k, v, causal=causal, key_lengths=lengths, return_lse=True)
+    wanted, wanted_lse = reference.attention(q, k, v, causal, lengths)
+    expect_close(found, wanted, 8)
+    np.testing.assert_allclose(lse, wanted_lse, rtol=1e-5, atol=1e-5)
+
+
+def test_packed_attention_is_attention_of_each_sequence() -> None:
+    q, k, v = (random((9, 2, 16), seed=i) for i in range(3))
+    bounds = np.array([0, 4, 4, 9], "int32")
+    found = tw.attention_packed(q, k, v, bounds, 5)
+    for begin, end in [(0, 4), (4, 9)]:
+        each = [t[None, begin:end] for t in (q, k, v)]
+        expect_close(found[begin:end], reference.attention(*each)[0][0], 8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int32"])
+def test_gather_copies_rows_and_zeros_what_is_outside(dtype: str) -> None:
+    table = (10 * random((6, 5))).astype(dtype)
+    found = tw.gather_rows(table, np.array([5, 0, 6, -1, 2], "int64"))
+    assert found.dtype == table.dtype
+    np.testing.assert_array_equal(found[[0, 1, 4]], table[[5, 0, 2]])
+    assert not found[2:4].any()
+
+
+def test_pool_means_each_sequence() -> None:
+    x, bounds = random((7, 10)), np.array([0, 3, 3, 7], "int32")
+    wanted = np.stack([x[:3].mean(0), np.zeros(10), x[3:].mean(0)])
+    expect_close(tw.masked_mean_pool(x, bounds), wanted, 4)
+    unit = tw.masked_mean_pool(x, bounds, l2_normalize=True)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), [1, 0, 1], rtol=1e-5)
