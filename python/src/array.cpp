@@ -193,9 +193,9 @@ Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits)
     std::array<size_t, kMaxRank> extents{};
     std::copy(shape.begin(), shape.end(), extents.begin());
     const DLPackType type = to_dlpack(dtype);
-    return {nb::cast(nb::ndarray<>(owner->view().data(), static_cast<size_t>(shape.rank()),
-                                   extents.data(), capsule, nullptr, {type.code, type.bits, 1},
-                                   nb::device::cpu::value)),
+    return {nb::cast(nb::ndarray<nb::array_api>(
+                owner->view().data(), static_cast<size_t>(shape.rank()), extents.data(), capsule,
+                nullptr, {type.code, type.bits, 1}, nb::device::cpu::value)),
             owner->view()};
   }
   const auto index = static_cast<size_t>(dtype.scalar);

@@ -91,7 +91,7 @@ struct type_caster<tw::python::Array> {
 
 template <>
 struct type_caster<tw::python::MaybeArray> {
-  NB_TYPE_CASTER(tw::python::MaybeArray, const_name("tilewright.Array | None"))
+  NB_TYPE_CASTER(tw::python::MaybeArray, const_name("tilewright.Array"))
   bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
     value.object = source;
     return true;

@@ -56,15 +56,15 @@ Tensor Call::new_output(DType dtype, const Shape& shape) {
   return outputs_.back().made.tensor;
 }
 
-nb::object Call::result() const {
+nb::any Call::result() const {
   const auto at = [&](size_t i) {
     const Output& output = outputs_[i];
     return output.is_new ? framework_.value_or(Framework()).finish(output.made)
                          : output.made.object;
   };
-  if (outputs_.empty()) return nb::none();
-  if (outputs_.size() == 1) return at(0);
-  nb::object all = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(outputs_.size())));
+  if (outputs_.empty()) return nb::borrow<nb::any>(nb::none());
+  if (outputs_.size() == 1) return nb::borrow<nb::any>(at(0));
+  nb::any all = nb::steal<nb::any>(PyTuple_New(static_cast<Py_ssize_t>(outputs_.size())));
   for (size_t i = 0; i < outputs_.size(); ++i) {
     PyTuple_SetItem(all.ptr(), static_cast<Py_ssize_t>(i), at(i).release().ptr());
   }

@@ -40,7 +40,7 @@ class Call {
   }
 
   /// The outputs in order: None, one, or a tuple.
-  nb::object result() const;
+  nb::any result() const;
 
  private:
   const Borrowed& take(const char* name, const Array& array, std::optional<DType> unsigned_as);

@@ -60,7 +60,7 @@ Arg number(const std::string& kernel, const Param& param, nb::handle value) {
 }
 
 /// The arguments of a call: those that the caller gives in order, then `out`.
-nb::object call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out) {
+nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out) {
   const std::string& name = kernel.name();
   const std::vector<Param>& params = kernel.metadata().params;
   size_t inputs = 0, outputs = 0;

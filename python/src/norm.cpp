@@ -8,40 +8,40 @@ namespace tw::python {
 void bind_norm(nb::module_& m) {
   m.def(
       "rms_norm",
-      [](const Array& x_, const Array& w_, float eps, const MaybeArray& out, const Dtype& dtype) {
+      [](const Array& x_, const Array& w_, double eps, const MaybeArray& out, const Dtype& dtype) {
         Call call("rms_norm", dtype);
         const Tensor x = call.input("x", x_), w = call.input("w", w_);
         const Tensor y = call.output("out", out, x.dtype(), x.shape());
-        call.run([&] { kernels::rms_norm(x, w, eps, y); });
+        call.run([&] { kernels::rms_norm(x, w, static_cast<float>(eps), y); });
         return call.result();
       },
-      "x"_a, "w"_a, "eps"_a = 1e-6F, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
+      "x"_a, "w"_a, "eps"_a = 1e-6, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
       "Divides each row of x [n, h] by its root mean square and scales it by w [h]:\n"
       "x * w / sqrt(mean(x**2) + eps). out may be x.");
   m.def(
       "layer_norm",
-      [](const Array& x_, const Array& w_, const Array& b_, float eps, const MaybeArray& out,
+      [](const Array& x_, const Array& w_, const Array& b_, double eps, const MaybeArray& out,
          const Dtype& dtype) {
         Call call("layer_norm", dtype);
         const Tensor x = call.input("x", x_), w = call.input("w", w_), b = call.input("b", b_);
         const Tensor y = call.output("out", out, x.dtype(), x.shape());
-        call.run([&] { kernels::layer_norm(x, w, b, eps, y); });
+        call.run([&] { kernels::layer_norm(x, w, b, static_cast<float>(eps), y); });
         return call.result();
       },
-      "x"_a, "w"_a, "b"_a, "eps"_a = 1e-5F, nb::kw_only(), "out"_a = nb::none(),
+      "x"_a, "w"_a, "b"_a, "eps"_a = 1e-5, nb::kw_only(), "out"_a = nb::none(),
       "dtype"_a = nb::none(),
       "Normalises each row of x [n, h] to mean 0 and variance 1, then scales it by w [h] and adds\n"
       "b [h]: (x - mean) / sqrt(variance + eps) * w + b. out may be x.");
   m.def(
       "softmax",
-      [](const Array& x_, float scale, const MaybeArray& out, const Dtype& dtype) {
+      [](const Array& x_, double scale, const MaybeArray& out, const Dtype& dtype) {
         Call call("softmax", dtype);
         const Tensor x = call.input("x", x_);
         const Tensor y = call.output("out", out, x.dtype(), x.shape());
-        call.run([&] { kernels::softmax(x, scale, y); });
+        call.run([&] { kernels::softmax(x, static_cast<float>(scale), y); });
         return call.result();
       },
-      "x"_a, "scale"_a = 1.0F, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
+      "x"_a, "scale"_a = 1.0, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
       "softmax(scale * x) of each row of x [n, h]. out may be x.");
 }
 

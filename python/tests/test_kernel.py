@@ -41,8 +41,8 @@ def test_outputs_are_allocated_or_given(scale: tw.Kernel, n: int) -> None:
 
 
 def test_unsigned_integers_stand_for_formats_that_numpy_lacks() -> None:
-    kernel = tw.compile_text(SCALE.replace("X: f32", "X: bf16").replace("X[bx", "cast(X[bx").replace(
-        "+ i]\n      }", "+ i], f32)\n      }"))
+    text = SCALE.replace("X: f32", "X: bf16").replace("X[bx * 64 + i]", "cast(X[bx * 64 + i], f32)")
+    kernel = tw.compile_text(text)
     bits = np.array([0x3F80, 0x4000], "uint16")  # 1, 2
     np.testing.assert_array_equal(kernel(bits, 3.0), [3, 6])
 
@@ -62,7 +62,7 @@ def test_wrong_calls_are_refused(scale: tw.Kernel) -> None:
 
 
 def test_a_text_that_is_no_program_is_refused_with_its_place() -> None:
-    with pytest.raises(ValueError, match="^mine.tw:3"):
+    with pytest.raises(ValueError, match=r"^mine\.tw:3"):
         tw.compile_text('tilewright ir 1\nprogram "p" {\n  nonsense\n}\n', file="mine.tw")
 
 
@@ -82,6 +82,8 @@ def test_an_exported_kernel_loads(scale: tw.Kernel, tmp_path: Path) -> None:
 
 
 def test_a_failing_assert_is_a_runtime_error() -> None:
-    text = SCALE.replace("Y[bx * 64 + i] =", 'device_assert a > 0.0, "a is positive"\n Y[bx * 64 + i] =')
+    checked = SCALE.replace(
+        "parallel i in 64", 'assert a > 0.0, "a is positive"\n    parallel i in 64'
+    )
     with pytest.raises(RuntimeError, match="a is positive"):
-        tw.compile_text(text)(np.ones(3, "float32"), -1.0)
+        tw.compile_text(checked)(np.ones(3, "float32"), -1.0)
