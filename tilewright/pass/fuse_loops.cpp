@@ -128,6 +128,7 @@ class Forward {
     std::vector<Stmt> stmts;
     for (const Stmt& s : list_of(first)) {
       const auto* store = s.try_as<ir::Store>();
+      forget_written(s);
       if (store == nullptr || store->value.is<ir::Const>() || store->value.is<ir::VarNode>()) {
         if (store != nullptr) known_.push_back({store->buffer, store->indices, store->value});
         stmts.push_back(s);
@@ -141,11 +142,13 @@ class Forward {
       }));
       known_.push_back({store->buffer, store->indices, value});
     }
-    const Stmt rest = ir::rewrite(second, [&](auto& self, const ir::Load& load) -> Expr {
-      if (const Expr value = find(load)) return value;
-      return self.rebuild(load);
-    });
-    for (const Stmt& s : list_of(rest)) stmts.push_back(s);
+    for (const Stmt& s : list_of(second)) {
+      stmts.push_back(ir::rewrite(s, [&](auto& self, const ir::Load& load) -> Expr {
+        if (const Expr value = find(load)) return value;
+        return self.rebuild(load);
+      }));
+      forget_written(s);
+    }
     return stmts;
   }
 
@@ -158,6 +161,15 @@ class Forward {
   static std::vector<Stmt> list_of(const Stmt& body) {
     const auto* seq = body.try_as<ir::Seq>();
     return seq != nullptr ? seq->stmts : std::vector<Stmt>{body};
+  }
+  /// A store, also under a condition, ends what is known of its buffer.
+  void forget_written(const Stmt& stmt) {
+    ir::for_each_stmt(stmt, [&](const Stmt& s) {
+      const auto* store = s.try_as<ir::Store>();
+      if (store == nullptr) return;
+      std::erase_if(known_,
+                    [&](const Known& known) { return known.buffer.same_as(store->buffer); });
+    });
   }
   Expr find(const ir::Load& load) const {
     for (auto known = known_.rbegin(); known != known_.rend(); ++known) {
