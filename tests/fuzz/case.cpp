@@ -71,7 +71,25 @@ void ParamValue::set(int64_t row_major, uint64_t bits) {
   }
 }
 
+namespace {
+
+const std::string& name_of(const ir::Param& param) {
+  return param.buffer ? param.buffer.name() : param.var.name();
+}
+
+}  // namespace
+
+void Case::link() {
+  for (ParamValue& value : values) {
+    for (size_t p = 0; p < values.size() && !value.points_to.empty(); ++p) {
+      if (name_of(program.params[p]) != value.points_to) continue;
+      value.set(0, reinterpret_cast<uintptr_t>(values[p].memory.data() + values[p].origin));
+    }
+  }
+}
+
 std::vector<sim::Argument> Case::arguments() {
+  link();
   std::vector<sim::Argument> arguments;
   for (ParamValue& value : values) {
     arguments.push_back(value.is_scalar
@@ -83,15 +101,12 @@ std::vector<sim::Argument> Case::arguments() {
 }
 
 Case Case::for_program(const ir::Program& other) const {
-  const auto name = [](const ir::Param& param) {
-    return param.buffer ? param.buffer.name() : param.var.name();
-  };
   Case result;
   result.seed = seed;
   result.program = other;
   for (const ir::Param& wanted : other.params) {
     for (size_t p = 0; p < values.size(); ++p) {
-      if (name(program.params[p]) == name(wanted)) result.values.push_back(values[p]);
+      if (name_of(program.params[p]) == name_of(wanted)) result.values.push_back(values[p]);
     }
   }
   return result;

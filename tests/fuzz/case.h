@@ -23,6 +23,7 @@ struct ParamValue {
   bool is_scalar = false;
   uint64_t scalar = 0;
   reference::Tolerance tolerance;  // of what a program writes to it
+  std::string points_to;           // its only element is the address of this parameter
 
   /// `shift`: elements (bytes, of packed types) by which it is off the alignment of its memory.
   static ParamValue tensor(DType dtype, std::vector<int64_t> shape, std::vector<int64_t> strides,
@@ -42,7 +43,9 @@ struct Case {
   ir::Program program;
   std::vector<ParamValue> values;  // by parameter
 
-  /// Arguments over this case's memory.
+  /// Writes the addresses that parameters hold, after the case was copied.
+  void link();
+  /// Arguments over this case's memory, linked.
   std::vector<sim::Argument> arguments();
   /// The values of the parameters that `program` has, found by name.
   Case for_program(const ir::Program& other) const;

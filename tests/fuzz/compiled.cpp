@@ -29,6 +29,7 @@ Executor compiled(std::string target) {
     options.target = target;
     options.cache = false;
     const Kernel kernel = compile(program, options);
+    one.link();
     std::vector<Tensor> tensors;
     tensors.reserve(one.values.size());  // arguments refer to them
     std::vector<Arg> arguments;

@@ -28,7 +28,13 @@ Generator::Shape Generator::tile_shape(DType dtype, size_t rank) {
 Tile Generator::allocate(DType dtype, Shape shape, std::optional<MemSpace> space) {
   if (!space) space = random_.pick({MemSpace::fragment, MemSpace::shared});
   Tile tile;
-  tile.buffer = ir::make_buffer(name("t"), dtype, *space, shape);
+  tile.buffer = ir::make<ir::BufferNode>({}, [&](ir::BufferNode& n) {
+    n.name = name("t");
+    n.dtype = dtype;
+    n.space = *space;
+    for (const int64_t extent : shape) n.shape.push_back(ir::index(extent));
+    if (*space == MemSpace::shared && random_.chance(8)) n.padding = random_.pick({2, 4, 8});
+  });
   tile.shape = std::move(shape);
   emit(ir::alloc(tile.buffer));
   return tile;
@@ -50,18 +56,28 @@ Generator::Vars Generator::loop_vars(size_t count) {
   return vars;
 }
 
-void Generator::parallel(const Vars& vars, const Shape& extents, Stmt body) {
+void Generator::parallel(const Vars& vars, const std::vector<Expr>& extents, Stmt body) {
   std::vector<size_t> order(vars.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   if (random_.chance(20)) std::reverse(order.begin(), order.end());
-  emit(ir::make<ir::Parallel>({}, [&](ir::Parallel& n) {
-    for (const size_t i : order) {
-      n.vars.push_back(vars[i]);
-      n.extents.push_back(ir::index(extents[i]));
-    }
-    n.body = std::move(body);
-    n.max_vector = random_.chance(10) ? 4 : 0;
-  }));
+  const auto over = [&](size_t first, size_t last, const Stmt& inner) {
+    return ir::make<ir::Parallel>({}, [&](ir::Parallel& n) {
+      for (size_t i = first; i < last; ++i) {
+        n.vars.push_back(vars[order[i]]);
+        n.extents.push_back(extents[order[i]]);
+      }
+      n.body = inner;
+      n.max_vector = random_.chance(10) ? 4 : 0;
+    });
+  };
+  if (vars.size() < 2 || random_.chance(85)) return emit(over(0, vars.size(), body));
+  emit(over(0, 1, over(1, vars.size(), body)));  // perfectly nested: the same box
+}
+
+void Generator::parallel(const Vars& vars, const Shape& extents, Stmt body) {
+  std::vector<Expr> exprs;
+  for (const int64_t extent : extents) exprs.push_back(ir::index(extent));
+  parallel(vars, exprs, std::move(body));
 }
 
 void Generator::add_tile_leaves(const Vars& vars, const Shape& extents, const ir::Buffer& written) {
@@ -99,7 +115,7 @@ void Generator::add_tile_leaves(const Vars& vars, const Shape& extents, const ir
 
 Stmt Generator::element_body(const Tile& tile, const std::vector<Expr>& at, const Expr& value) {
   const ir::Buffer& buffer = tile.buffer;
-  switch (random_.range(0, 5)) {
+  switch (random_.range(0, 6)) {
     case 0: {  // through a variable
       const ir::Var held = ir::Var::make(name("v"), tile.dtype());
       return ir::seq({ir::let(held, value), ir::store(buffer, at, held)});
@@ -120,6 +136,17 @@ Stmt Generator::element_body(const Tile& tile, const std::vector<Expr>& at, cons
                                  ir::if_(ir::lt(exprs_.index(1), k), ir::store(held, {}, value)));
       return ir::seq({ir::alloc(held, ir::zero(tile.dtype())), loop,
                       ir::store(buffer, at, ir::load(held, {}))});
+    }
+    case 3: {  // through an array of the iteration's own
+      const int64_t length = random_.range(1, 5);
+      const ir::Buffer array =
+          ir::make_buffer(name("a"), tile.dtype(), MemSpace::local, std::vector<int64_t>{length});
+      const ir::Var k = ir::Var::make(name("k"), i64);
+      const auto kind = random_.pick({ir::LoopKind::serial, ir::LoopKind::vectorized});
+      return ir::seq(
+          {ir::alloc(array),
+           ir::for_(k, ir::index(0), ir::index(length), ir::store(array, {k}, value), kind),
+           ir::store(buffer, at, ir::load(array, {exprs_.index_within(length, 1)}))});
     }
     default:
       return ir::store(buffer, at, value);
@@ -201,6 +228,9 @@ void Generator::load_tile() {
   emit(ir::make<ir::Copy>({}, [&](ir::Copy& n) {
     n.src = global_region(src, extents);
     n.dst = ir::Region::whole(tile.buffer);
+    n.dst.unchecked = random_.chance(20);
+    n.max_vector = random_.pick({0, 0, 0, 2});
+    n.prefer = random_.pick({ir::CopyMethod::automatic, ir::CopyMethod::sync});
   }));
   tile.small = small && !src->safe_value && src.dtype() == to && src.space() == MemSpace::global &&
                written_as_small(src);
@@ -292,55 +322,6 @@ void Generator::transpose_tile() {
     n.transpose = true;
   }));
   add(dst);
-}
-
-void Generator::view() {
-  const Tile* found = pick([](const Tile& t) {
-    return !t.is_rough() && !t.is_fragment() && !t.dtype().is_sub_byte() && !t.buffer->view_of;
-  });
-  if (found == nullptr) return elementwise();
-  Tile view = *found;
-  const ir::Buffer base = found->buffer;
-  DType dtype = base.dtype();
-  std::vector<Expr> strides;
-  int64_t offset = 0;
-  const int64_t kind = random_.range(0, 3);
-  if (kind == 0) {  // another shape
-    const int64_t elements = view.shape.back() * (view.shape.size() > 1 ? view.shape[0] : 1);
-    if (view.shape.size() == 2)
-      view.shape = {elements};
-    else
-      view.shape.insert(view.shape.begin(), 1);
-  } else if (kind == 1 && dtype.is_int() && dtype.bits() > 8) {  // its bytes
-    view.shape.back() *= dtype.bits() / 8;
-    dtype = u8;
-    view.small = false;
-  } else if (kind == 1 && dtype.is_int()) {
-    dtype = random_.pick({i8, u8, f8_e4m3, f8_e5m2});
-    view.small = false;
-  } else if (kind == 2 && view.shape.size() >= 2) {  // the last two dimensions exchanged
-    strides = ir::strides_of(base);
-    std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
-    std::swap(view.shape[view.shape.size() - 1], view.shape[view.shape.size() - 2]);
-  } else {  // a part
-    strides = ir::strides_of(base);
-    for (size_t dim = 0; dim < view.shape.size(); ++dim) {
-      const int64_t begin = random_.range(0, view.shape[dim] - 1);
-      offset += begin * *ir::as_int(strides[dim]);
-      view.shape[dim] = random_.range(1, view.shape[dim] - begin);
-    }
-  }
-  view.buffer = ir::make<ir::BufferNode>({}, [&](ir::BufferNode& n) {
-    n.name = name("view");
-    n.dtype = dtype;
-    n.space = base.space();
-    for (const int64_t extent : view.shape) n.shape.push_back(ir::index(extent));
-    n.strides = strides;
-    n.view_of = base;
-    n.offset = ir::index(offset);
-  });
-  emit(ir::alloc(view.buffer));
-  add(view);
 }
 
 }  // namespace tw::fuzz

@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/values.h"
 #include "tilewright/base/convert.h"
+#include "tilewright/ir/visit.h"
 
 namespace tw::fuzz {
 
@@ -176,12 +177,21 @@ void Generator::launch(int number) {
     if (number == 0) store_to_workspace(tiles_.back());
   });
   exprs_.leaves.resize(leaves);
-  case_.program.launches.push_back(ir::make<ir::Launch>({}, [&](ir::Launch& n) {
-    n.name = case_.program.name + "_" + std::to_string(number);
-    n.grid = grid;
-    n.block_vars = blocks_;
-    n.body = body;
-  }));
+  const auto launch = [&](const Expr& guard) {
+    return ir::make<ir::Launch>({}, [&](ir::Launch& n) {
+      n.name = case_.program.name + "_" + std::to_string(number);
+      n.grid = grid;
+      n.block_vars = blocks_;
+      n.body = body;
+      n.guard = guard;
+    });
+  };
+  const Stmt always = launch({});
+  if (random_.chance(8)) {  // the same for some sizes
+    const Expr some = ir::eq(ir::floormod(symbol().expr, ir::index(2)), ir::index(0));
+    case_.program.launches.push_back(ir::with_fresh_bindings(launch(some)));
+  }
+  case_.program.launches.push_back(always);
   // What was written is read by later launches.
   readable_.insert(readable_.end(), written_.begin(), written_.end());
   written_.clear();
@@ -256,7 +266,8 @@ Stmt Generator::scope(const std::function<void()>& body) {
   std::vector<Stmt> stmts;
   std::vector<Stmt>* outer = std::exchange(out_, &stmts);
   const size_t tiles = tiles_.size(), leaves = exprs_.leaves.size(),
-               indices = exprs_.indices.size(), variables = variables_.size();
+               indices = exprs_.indices.size(), variables = variables_.size(),
+               tensors = readable_.size();
   ++depth_;
   body();
   --depth_;
@@ -264,6 +275,10 @@ Stmt Generator::scope(const std::function<void()>& body) {
   exprs_.leaves.resize(leaves);
   exprs_.indices.resize(indices);
   variables_.resize(variables);
+  const auto is_view = [](const ir::Buffer& b) { return b->view_of || b->address; };
+  readable_.erase(std::remove_if(readable_.begin() + static_cast<std::ptrdiff_t>(tensors),
+                                 readable_.end(), is_view),
+                  readable_.end());
   out_ = outer;
   return ir::make<ir::Seq>({}, [&](ir::Seq& n) { n.stmts = std::move(stmts); });
 }
@@ -287,6 +302,8 @@ void Generator::statement() {
       {5, false, &Generator::scan},         {2, false, &Generator::fast_function},
       {6, false, &Generator::gemm},         {3, true, &Generator::pipelined_gemm},
       {3, false, &Generator::reducer},      {4, false, &Generator::view},
+      {3, false, &Generator::tensor_view},  {1, false, &Generator::address_view},
+      {3, false, &Generator::write_tensor}, {2, false, &Generator::copy_tensor},
       {4, false, &Generator::variable},     {4, false, &Generator::assign},
       {3, false, &Generator::let},          {4, true, &Generator::branch},
       {4, true, &Generator::loop},          {2, true, &Generator::while_loop},

@@ -89,6 +89,7 @@ class Generator {
   /// Writes each element of the tile in a parallel loop (shared tiles: or in serial ones).
   void write_elements(const Tile& tile, const std::function<ir::Expr(DType)>& value);
   /// Parallel loop over a box, its indices in any order.
+  void parallel(const Vars& vars, const std::vector<ir::Expr>& extents, ir::Stmt body);
   void parallel(const Vars& vars, const Shape& extents, ir::Stmt body);
   Vars loop_vars(size_t count);
   /// Leaves for the elements of tiles that `vars` can address, except aliases of `written`.
@@ -114,7 +115,6 @@ class Generator {
   void gemm();
   void pipelined_gemm();
   void reducer();
-  void view();
   /// Adds the result of a sum of `length` terms of at most 16 each to the scope.
   void finish_sum(Tile tile, int64_t length, int64_t roundings = 1);
   void fast_function();
@@ -124,6 +124,15 @@ class Generator {
   GemmTypes gemm_types();
   void multiply(const Tile& a, const Tile& b, const Tile& c, bool trans_a, bool trans_b,
                 const ir::Expr& clear);
+
+  // ---- views, tensors (generate_memory.cpp)
+  void view();
+  void tensor_view();
+  void address_view();
+  /// The part of a new output that belongs to this block: its leading indices are the block's.
+  ir::Region slot(const std::vector<Extent>& shape, DType dtype);
+  void write_tensor();
+  void copy_tensor();
 
   // ---- control flow, variables, atomics (generate_control.cpp)
   void variable();

@@ -87,5 +87,18 @@ TEST(GuardBounds, ADescendingIndexIsTestedInsideItsLoop) {
                       "}"));
 }
 
+TEST(GuardBounds, NestedBoxesAreOne) {
+  EXPECT_IR_EQ(guard_bounds(launch("(n + 3) // 4",
+                                   "parallel i in 4 { parallel j in 64 { "
+                                   "Y[b * 4 + i, j] = X[0, j] } }")),
+               launch("(n + 3) // 4",
+                      "if 0 <= n - b * 4 - 4 {\n"
+                      "  parallel i in 4 { parallel j in 64 { Y![b * 4 + i, j] = X![0, j] } }\n"
+                      "} else {\n"
+                      "  parallel i in 4 { parallel j in 64 {\n"
+                      "    if b * 4 + i < n { Y![b * 4 + i, j] = X![0, j] } } }\n"
+                      "}"));
+}
+
 }  // namespace
 }  // namespace tw::pass

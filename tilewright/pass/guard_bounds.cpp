@@ -176,14 +176,14 @@ class GuardBounds : public ir::Rewriter {
   }
 
   Stmt version_box(const Stmt& stmt, const ir::Parallel& loop) {
-    if (in_box_) return children(stmt);
     const Bounds::Scope scope(bounds_);
     for (size_t d = 0; d < loop.vars.size(); ++d) {
       bounds_.bind(loop.vars[d], ir::index(0), loop.extents[d]);
       box_.push_back({loop.vars[d], ir::index(0), loop.extents[d]});
     }
-    Stmt result = version(stmt, [&] { return children(stmt); });
-    box_.clear();
+    // A nested one belongs to the box of the outer.
+    Stmt result = in_box_ ? children(stmt) : version(stmt, [&] { return children(stmt); });
+    box_.resize(box_.size() - loop.vars.size());
     return result;
   }
 

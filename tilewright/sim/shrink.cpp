@@ -260,17 +260,20 @@ class Shrinker {
     return progress;
   }
 
+  /// Drops parameters, workspaces and symbols that nothing uses, one by one: what is used through
+  /// an address only must stay.
   bool drop_unused() {
     const Uses uses(program_);
-    Program candidate = program_;
-    std::set<ir::Var, ir::ById> in_shapes = uses.vars;
-    std::erase_if(candidate.params, [&](const ir::Param& param) {
+    bool progress = drop(&Program::params, [&](const ir::Param& param) {
       return param.buffer ? !uses.buffers.contains(param.buffer) : !uses.vars.contains(param.var);
     });
-    std::erase_if(candidate.workspaces, [&](const ir::Workspace& workspace) {
-      return !uses.buffers.contains(workspace.buffer);
-    });
-    for (const ir::Param& param : candidate.params) {
+    progress = drop(&Program::workspaces,
+                    [&](const ir::Workspace& workspace) {
+                      return !uses.buffers.contains(workspace.buffer);
+                    }) ||
+               progress;
+    std::set<ir::Var, ir::ById> in_shapes = uses.vars;
+    for (const ir::Param& param : program_.params) {
       if (!param.buffer) continue;
       for (const Expr& extent : param.buffer.shape()) {
         ir::for_each_expr(extent, [&](const Expr& e) {
@@ -278,12 +281,20 @@ class Shrinker {
         });
       }
     }
-    std::erase_if(candidate.symbols,
-                  [&](const ir::Symbol& symbol) { return !in_shapes.contains(symbol.var); });
-    const bool smaller = candidate.params.size() < program_.params.size() ||
-                         candidate.workspaces.size() < program_.workspaces.size() ||
-                         candidate.symbols.size() < program_.symbols.size();
-    return smaller && keep(std::move(candidate));
+    return drop(&Program::symbols,
+                [&](const ir::Symbol& symbol) { return !in_shapes.contains(symbol.var); }) ||
+           progress;
+  }
+  template <class T, class Unused>
+  bool drop(std::vector<T> Program::* list, Unused unused) {
+    bool progress = false;
+    for (size_t i = (program_.*list).size(); i-- > 0;) {
+      if (!unused((program_.*list)[i])) continue;
+      Program candidate = program_;
+      (candidate.*list).erase((candidate.*list).begin() + static_cast<std::ptrdiff_t>(i));
+      progress = keep(std::move(candidate)) || progress;
+    }
+    return progress;
   }
 
   Program program_;
