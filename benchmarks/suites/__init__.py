@@ -1,0 +1,1 @@
+"""Suites of benchmarks: each module has run(context), which yields records."""
