@@ -164,5 +164,71 @@ TEST(BatchedGemm, RejectsArgumentsThatDoNotFit) {
             "batched_gemm: bias is f32 [3, 5], it must be [2, 5] [batch, n]");
 }
 
+/// The values of codes [rows, k] whose scales belong to blocks of `height` rows and 128 columns.
+std::vector<double> dequantized(const Tensor& q, const Tensor& scale, int64_t height) {
+  std::vector<double> list = values(q);
+  const std::vector<double> factors = values(scale);
+  for (int64_t i = 0; i < q.dim(0); ++i) {
+    for (int64_t j = 0; j < q.dim(1); ++j) {
+      list[static_cast<size_t>(i * q.dim(1) + j)] *=
+          factors[static_cast<size_t>(i / height * scale.dim(1) + j / 128)];
+    }
+  }
+  return list;
+}
+
+void check_fp8(DType out, int64_t m, int64_t n, int64_t k, const GemmArgs& args = {}) {
+  const int64_t groups = (k + 127) / 128;
+  const OwnedTensor a = random_tensor(f8_e4m3, {m, k}, 1), b = random_tensor(f8_e4m3, {n, k}, 2);
+  const OwnedTensor sa = random_tensor(f32, {m, groups}, 3, 0.25, 1),
+                    sb = random_tensor(f32, {(n + 127) / 128, groups}, 4, 0.25, 1);
+  const OwnedTensor c = test::filled_tensor(out, {m, n}, 9);
+  kernels::gemm_fp8(a, sa, b, sb, c, args);
+  auto wanted =
+      reference::multiply(dequantized(a, sa, 1), dequantized(b, sb, 128), static_cast<size_t>(m),
+                          static_cast<size_t>(n), static_cast<size_t>(k), false, true);
+  std::vector<double> bias(static_cast<size_t>(n)), residual(wanted.size());
+  if (args.bias != nullptr) bias = values(*args.bias);
+  if (args.residual != nullptr) residual = values(*args.residual);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    wanted[i] =
+        reference::activate(args.activation, wanted[i] + bias[i % bias.size()]) + residual[i];
+  }
+  test::expect_close(c, wanted, 2 * test::half_ulp(out), absolute(k) * 2,
+                     format("e4m3 to {}, m {}, n {}, k {}", out, m, n, k));
+}
+
+TEST(GemmFp8, AgreesWithTheReference) {
+  for (const DType out : {f32, bf16, f16}) {
+    for (const int64_t m : {0, 1, 33, 200}) check_fp8(out, m, 300, 200);
+    check_fp8(out, 5, 70, 384);
+  }
+  check_fp8(f32, 3, 4, 0);
+  check_fp8(f32, 3, 0, 5);
+  check_fp8(f32, 1, 1, 1);
+}
+
+TEST(GemmFp8, Epilogues) {
+  const OwnedTensor bias = random_tensor(f32, {96}, 3), residual = random_tensor(bf16, {40, 96}, 4);
+  check_fp8(bf16, 40, 96, 256,
+            {.activation = Activation::gelu, .bias = &bias.view(), .residual = &residual.view()});
+}
+
+TEST(GemmFp8, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor a(f8_e4m3, {4, 200}), b(f8_e4m3, {130, 200}), sa(f32, {4, 2}), sb(f32, {2, 2}),
+      c(f32, {4, 130}), h(bf16, {4, 200});
+  const auto error = [&](const Tensor& x, const Tensor& sx, const Tensor& sy,
+                         const GemmArgs& args = {}) {
+    return test::error_of([&] { kernels::gemm_fp8(x, sx, b, sy, c, args); });
+  };
+  EXPECT_EQ(error(h, sa, sb), "gemm_fp8: a is bf16 [4, 200], it must be e4m3");
+  EXPECT_EQ(error(a, sb, sb),
+            "gemm_fp8: scale_a is f32 [2, 2], it must be [4, 2] [m, ceil(k / 128)]");
+  EXPECT_EQ(error(a, sa, sa),
+            "gemm_fp8: scale_b is f32 [4, 2], it must be [2, 2] [ceil(n / 128), ceil(k / 128)]");
+  EXPECT_EQ(error(a, sa, sb, {.trans_b = true}),
+            "gemm_fp8: trans_a is false and trans_b is true, it takes a [m, k] and b [n, k] only");
+}
+
 }  // namespace
 }  // namespace tw

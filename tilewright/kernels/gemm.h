@@ -31,4 +31,10 @@ void gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& arg
 void batched_gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args = {},
                   Stream stream = {});
 
+/// c = activation((a * scale_a) (b * scale_b)^T + bias) + residual, without transposes. a: [m, k],
+/// b: [n, k] e4m3; scale_a: [m, ceil(k / 128)], scale_b: [ceil(n / 128), ceil(k / 128)] f32, as
+/// the casts of quant.h make them; the rest as for gemm.
+void gemm_fp8(const Tensor& a, const Tensor& scale_a, const Tensor& b, const Tensor& scale_b,
+              const Tensor& c, const GemmArgs& args = {}, Stream stream = {});
+
 }  // namespace tw::kernels
