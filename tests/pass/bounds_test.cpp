@@ -206,5 +206,13 @@ TEST(Bounds, NeverProvesWhatIsFalse) {
   EXPECT_GT(proven, 1000);
 }
 
+TEST(Bounds, AProductOfNarrowValuesDoesNotWrapInTheirType) {
+  const Bounds bounds;
+  EXPECT_FALSE(bounds.proves(
+      ir::parse_expr("given x: i32\ngiven s: u8\n0 <= cast(s, i32) * truncmod(x, 327)")));
+  EXPECT_FALSE(
+      bounds.proves(ir::parse_expr("given s: u8\ngiven t: u8\ncast(s, i32) * cast(t, i32) < 300")));
+}
+
 }  // namespace
 }  // namespace tw::pass

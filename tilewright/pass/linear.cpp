@@ -29,6 +29,11 @@ uint64_t magnitude(int64_t value) {
 
 constexpr size_t kMostProducts = 16;  // terms of a product that is multiplied out
 
+bool all_of_type(const Linear& sum, DType dtype) {
+  return std::all_of(sum.terms.begin(), sum.terms.end(),
+                     [&](const Linear::Term& term) { return term.expr.dtype() == dtype; });
+}
+
 /// Reads one expression. Shared subexpressions are read once for each use, so there is a limit.
 class Collector {
  public:
@@ -63,7 +68,8 @@ class Collector {
         if (const auto c = ir::as_int(args[0])) return collect(args[1], scaled(factor, *c));
         if (reader_ != nullptr && reader_->distributes()) {
           const Linear a = Linear::of(args[0], *reader_), b = Linear::of(args[1], *reader_);
-          if (a.terms.size() * b.terms.size() <= kMostProducts) {
+          const bool is_small = a.terms.size() * b.terms.size() <= kMostProducts;
+          if (is_small && all_of_type(a, expr.dtype()) && all_of_type(b, expr.dtype())) {
             return void(sum_.add(product(a, b), factor));
           }
         }
@@ -125,6 +131,8 @@ Linear product(const Linear& a, const Linear& b) {
   result.overflowed = a.overflowed || b.overflowed;
   result.add(b, a.constant);
   for (const Linear::Term& x : a.terms) {
+    // Terms from under casts have narrower types, in which their product would wrap.
+    if (!all_of_type(b, x.expr.dtype())) result.overflowed = true;
     result.add(x.expr, times(x.coefficient, b.constant, result.overflowed));
     for (const Linear::Term& y : b.terms) {
       result.add(monomial(x.expr, y.expr), times(x.coefficient, y.coefficient, result.overflowed));
