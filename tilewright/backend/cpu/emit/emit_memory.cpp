@@ -156,7 +156,9 @@ Value Emitter::load_at(const Address& at) {
     if (!masked && span <= int64_t{4} * lanes_ && dtype.lanes == 1) {
       std::vector<int> mask;
       for (const int64_t o : offsets) mask.push_back(static_cast<int>(o - *low));
-      const Access loose{how.align, how.alias_class, how.invariant};
+      // `how` knows the first lane's address, which may not be the lowest.
+      const int64_t align = *low == offsets.front() ? how.align : size_of(dtype);
+      const Access loose{align, how.alias_class, how.invariant};
       const Val v = b_.load(p, elem, static_cast<int>(span), loose);
       return {.val = from_memory(dtype, pick_lanes(v, mask)), .varying = true};
     }
