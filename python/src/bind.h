@@ -24,5 +24,6 @@ void bind_gemm(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_norm(nb::module_& m);
 void bind_pool(nb::module_& m);
+void bind_quant(nb::module_& m);
 
 }  // namespace tw::python

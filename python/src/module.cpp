@@ -71,4 +71,5 @@ NB_MODULE(_tilewright, m) {
   bind_kernel(m);
   bind_norm(m);
   bind_pool(m);
+  bind_quant(m);
 }

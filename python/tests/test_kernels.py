@@ -1,5 +1,6 @@
 """Functions of the library beside their formulas in float64."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 import reference
@@ -52,6 +53,30 @@ def test_gemm_takes_a_transposed_and_an_output_dtype() -> None:
     found = tw.gemm(a, b, trans_a=True, out_dtype="f32")
     assert found.dtype == np.float32
     expect_close(found, reference.gemm(a.T, b), 16)
+
+
+def test_batched_gemm_is_gemm_of_each_entry() -> None:
+    a, b = random((3, 5, 9)), random((3, 9, 4), seed=1)
+    expect_close(tw.batched_gemm(a, b), reference.gemm(a, b), 9)
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (3, 40), (130, 200)])
+def test_casts_to_e4m3_have_a_scale_for_each_group_or_block(shape: tuple[int, int]) -> None:
+    x = random(shape)
+    codes, sf = tw.per_token_group_cast(x, group=32)
+    assert codes.dtype == ml_dtypes.float8_e4m3fn
+    scale = np.repeat(sf, 32, axis=1)[:, : shape[1]]
+    np.testing.assert_allclose(codes.astype("float32") * scale, x, rtol=2**-4, atol=1e-2)
+    codes, sf = tw.per_block_cast(x, round_sf=True)
+    assert (np.log2(sf) == np.round(np.log2(sf))).all()
+    scale = np.kron(sf, np.ones((128, 128)))[: shape[0], : shape[1]]
+    np.testing.assert_allclose(codes.astype("float32") * scale, x, rtol=2**-4, atol=1e-2)
+
+
+def test_cast_rounds_like_ml_dtypes() -> None:
+    x = random((7, 33))
+    np.testing.assert_array_equal(tw.cast(x, "bf16"), x.astype(ml_dtypes.bfloat16))
+    np.testing.assert_array_equal(tw.cast(x, "f16"), x.astype("float16"))
 
 
 @pytest.mark.parametrize("causal", [False, True])
