@@ -86,7 +86,8 @@ BARS = [
         at_most=True,
     ),
     Bar("disk hit, us", _named("compile", "disk hit"), _time, 1e3, at_most=True),
-    Bar("call from Python, us", _named("calls", "call"), _time, 3.0, at_most=True),
+    Bar("call from C++, us", _named("calls", "call from C++"), _time, 1.0, at_most=True),
+    Bar("call from Python, us", _named("calls", "call from Python"), _time, 3.0, at_most=True),
     Bar("import after numpy, us", _named("calls", "import"), _time, 50e3, at_most=True),
 ]
 

@@ -17,8 +17,8 @@ from measure import Times
 
 import tilewright as tw
 
-CHAIN = 16
-WIDTH = 256
+CHAIN = 8
+WIDTH = 384
 
 
 def _fma_text(threads: int) -> str:
@@ -58,7 +58,7 @@ class Ceiling:
         return times.best / self.amount * amount
 
 
-def fma_peak(threads: int, rounds: int = 20_000) -> Ceiling:
+def fma_peak(threads: int, rounds: int = 100_000) -> Ceiling:
     """f32 operations; the target's widest vectors, on each thread."""
     kernel = tw.compile_text(_fma_text(threads))
     a, y = np.array([0.5, 0.5], "float32"), np.empty((threads, WIDTH), "float32")

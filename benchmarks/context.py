@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from ceilings import Ceiling
 from measure import Times, interleaved
-from record import Record
+from record import Record, WrongResult
 
 import tilewright as tw
 
@@ -30,10 +30,6 @@ class Case:
     ceiling: Ceiling | None = None
     bound: str = "bytes"  # which of the two the ceiling limits
     tolerance: float | None = 1e-3  # largest difference from a peer, relative to the largest value
-
-
-class WrongResult(Exception):
-    """What was about to be measured computes something else than its peer."""
 
 
 def _values(result: object) -> np.ndarray | None:

@@ -11,13 +11,13 @@ import re
 import sys
 from pathlib import Path
 
-from record import HEADER, Record, read_result, write_lines
+from record import HEADER, Record, WrongResult, read_result, write_lines
 
 SUITES = {
     "cpu": "kernels beside numpy and onnxruntime, share of FMA peak and copy bandwidth",
     "compile": "cold compile and disk hit of ten kernels of each kind",
     "minilm": "the model of examples/minilm beside onnxruntime on the same graph",
-    "calls": "a warm call of a tiny kernel from Python, and the import",
+    "calls": "a warm call of a tiny kernel from C++ and from Python, and the import",
 }
 RESULTS = Path(__file__).parent / "results"
 # They would change what OpenBLAS chooses for this machine.
@@ -58,6 +58,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
             parser.error(f"--{name} is {getattr(options, name)}, it must be at least 1")
     if options.quick and (options.accept or options.check):
         parser.error("--quick measures other sizes, which can't be accepted or checked")
+    if options.accept and (options.only or options.suites not in ([], ["all"])):
+        parser.error("--accept keeps whole results: leave out SUITE and --only")
     if not options.suites or "all" in options.suites:
         options.suites = list(SUITES)
     return options
@@ -157,7 +159,11 @@ def main(arguments: list[str]) -> int:
             print(f"{name:<10} {text}")
         return 0
     restart_in_a_clean_environment(options.threads)
-    records = measure(options)
+    try:
+        records = measure(options)
+    except WrongResult as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
     if not records:
         print(f"bench: no case has '{options.only}' in its name", file=sys.stderr)
         return 1

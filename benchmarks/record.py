@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import TextIO
 
 
+class WrongResult(Exception):
+    """What was about to be measured computes something else than its peer."""
+
+
 @dataclass
 class Record:
     """What one case took. Times are medians in microseconds."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from context import Case, Context
@@ -26,6 +28,8 @@ program "multiply_add" {
   }
 }
 """
+# Built from call.cpp, where Google Benchmark is installed.
+CALL_FROM_CPP = Path(__file__).parents[2] / "build" / "benchmarks" / "tw_bench_call"
 IMPORT = """
 import time, numpy
 start = time.perf_counter()
@@ -35,7 +39,9 @@ print(time.perf_counter() - start)
 
 
 def run(context: Context) -> Iterator[Record]:
-    if context.wants("call"):
+    if context.wants("call from C++"):
+        yield from call_from_cpp(context)
+    if context.wants("call from Python"):
         kernel = tw.compile_text(TEXT)
         a, b, c, y, d = np.ones((5, 16), "float32")
 
@@ -44,7 +50,11 @@ def run(context: Context) -> Iterator[Record]:
             return np.add(d, c, out=d)
 
         call = Case(
-            "call", "f32", [16], lambda: kernel(a, b, c, y), {"numpy (2 calls)": multiply_add}
+            "call from Python",
+            "f32",
+            [16],
+            lambda: kernel(a, b, c, y),
+            {"numpy (2 calls)": multiply_add},
         )
         yield context.measure("calls", call)
     if context.wants("import"):
@@ -54,3 +64,16 @@ def run(context: Context) -> Iterator[Record]:
             for _ in range(context.rounds + 1)
         ]
         yield context.record("calls", "import", "", [], statistics.median(times[1:]))
+
+
+def call_from_cpp(context: Context) -> Iterator[Record]:
+    """The same kernel, called by a program that Google Benchmark times."""
+    if not CALL_FROM_CPP.exists():
+        print("call from C++: skipped, Google Benchmark was not there when tilewright was built")
+        return
+    options = ["--benchmark_format=json", f"--benchmark_repetitions={context.rounds}"]
+    command = [str(CALL_FROM_CPP), *options, "--benchmark_min_time=0.05"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    runs = [r for r in json.loads(done.stdout)["benchmarks"] if r["run_type"] == "iteration"]
+    median = statistics.median(run["real_time"] for run in runs)  # in ns
+    yield context.record("calls", "call from C++", "f32", [16], median / 1e3)
