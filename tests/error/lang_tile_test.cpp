@@ -275,7 +275,7 @@ TEST(AtomicErrors, TypesPlacesAndOrders) {
 
 TEST(TileErrors, ShapesThatDoNotBroadcast) {
   expect_trace_error([](const Tensors& t) { load(t.x(at(0, 8), all)) + load(t.x(at(0, 4), all)); },
-                     "@: error[E-TILE-01]: add: shapes [8, 64] and [4, 64] don't broadcast\n"
+                     "@: error[E-TILE-01]: +: shapes [8, 64] and [4, 64] don't broadcast\n"
                      "  help: extents must agree from the right, or be 1");
   expect_trace_error([](const Tensors& t) { broadcast(load(t.x(at(0, 8), all)), {4, 64}); },
                      "@: error[E-TILE-01]: broadcast: shapes [8, 64] and [4, 64] don't broadcast\n"

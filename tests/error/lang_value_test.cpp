@@ -28,7 +28,7 @@ TEST(TypeErrors, NumbersThatDoNotFit) {
   expect_error([] { max(of(f16), 1e6); },
                "@: error[E-TYPE-03]: max: the number 1000000 does not fit f16\n"
                "  help: cast the other operand to a wider type first");
-  expect_error([] { of(i64) < ~uint64_t{0}; },
+  expect_error([] { less(of(i64), ~uint64_t{0}); },
                "@: error[E-TYPE-03]: <: the number 18446744073709551615 does not fit i64\n"
                "  help: cast the other operand to a wider type first");
   expect_program_error(

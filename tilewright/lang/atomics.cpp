@@ -109,10 +109,11 @@ void atomic(AtomicOp op, const Region& dst, const Region& src, const AtomicOptio
     throw Error(codes::atom_02, site.where, "{}: the tile form gives no previous values", site.name)
         .help("use the element form in a parallel loop");
   }
-  const auto [from, to] = match_extents(site, src, dst);
-  const auto regions = settle_regions(site, {from, to});
+  const auto matched = match_extents(site, src, dst);
+  const Region &from = matched.first, &to = matched.second;
+  check_regions(site, {from, to});
   Extents box;
-  for (const ir::Expr& e : regions[1].extent) {
+  for (const ir::Expr& e : to.ir().extent) {
     if (!ir::is_int(e, 1)) box.push_back(Expr(e));
   }
   if (box.empty()) box.emplace_back(1);
@@ -129,10 +130,10 @@ void atomic(AtomicOp op, const Region& dst, const Region& src, const AtomicOptio
   parallel(
       box,
       [&](const std::vector<Expr>& index) {
-        const ir::Region source = element(regions[0], index);
+        const ir::Region source = element(from.ir(), index);
         const Expr value(
             Trace::current(site).load(source.buffer, source.begin, source.unchecked, site.where));
-        emit(site, op, element(regions[1], index), as_stored(site, value, dst.dtype()), {}, options,
+        emit(site, op, element(to.ir(), index), as_stored(site, value, dst.dtype()), {}, options,
              false);
       },
       site.where);

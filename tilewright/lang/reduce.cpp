@@ -180,7 +180,7 @@ bool& epoch(const Site& site, const ir::Buffer& buffer) {
 }
 
 void start_epoch(const Site& site, const Buffer& reducer, const ir::Expr& initial) {
-  settle_regions(site, {});
+  check_regions(site, {});
   epoch(site, reducer.ir()) = true;
   Trace& trace = Trace::current(site);
   const ir::Expr settled = trace.settle(site.where, initial);

@@ -16,25 +16,30 @@ inline namespace lang {
 
 using ir::MemSpace;
 
-std::vector<ir::Region> settle_regions(const Site& site, const std::vector<Region>& regions) {
-  Trace& trace = Trace::in_launch(site);
-  if (trace.inside(ScopeKind::parallel)) {
+void check_regions(const Site& site, const std::vector<Region>& regions) {
+  const Trace& trace = Trace::in_launch(site);
+  if (const Scope* loop = trace.enclosing(ScopeKind::parallel)) {
     throw Error(codes::loop_04, site.where, "{}: a tile operation inside a parallel loop",
                 site.name)
-        .note("the parallel loop is at {}", trace.enclosing(ScopeKind::parallel)->where.text())
+        .note("the parallel loop is at {}", loop->where.text())
         .help("move it before or after the loop, or write its element form");
   }
-  std::vector<ir::Expr> bounds;
   for (const Region& r : regions) {
     trace.check_visible(r.buffer(), site);
-    if (r.buffer().space() == MemSpace::reducer) {
-      throw Error(codes::rdc_01, site.where, "{}: {} is a reducer", site.name, r.buffer().name())
-          .help("finalize it into a buffer and use that");
-    }
+    if (r.buffer().space() != MemSpace::reducer) continue;
+    throw Error(codes::rdc_01, site.where, "{}: {} is a reducer", site.name, r.buffer().name())
+        .help("finalize it into a buffer and use that");
+  }
+}
+
+std::vector<ir::Region> settle_regions(const Site& site, const std::vector<Region>& regions) {
+  check_regions(site, regions);
+  std::vector<ir::Expr> bounds;
+  for (const Region& r : regions) {
     bounds.insert(bounds.end(), r.ir().begin.begin(), r.ir().begin.end());
     bounds.insert(bounds.end(), r.ir().extent.begin(), r.ir().extent.end());
   }
-  bounds = trace.settle(site.where, bounds);
+  bounds = Trace::current(site).settle(site.where, bounds);
   std::vector<ir::Region> result;
   auto next = bounds.begin();
   for (const Region& r : regions) {
@@ -268,7 +273,7 @@ void copy_rows(const Region& tensor, const Region& index, const Region& tile) {
         .help(
             "they are a tensor [n, w] in global memory, a list [r] of integers and a tile [r, w]");
   }
-  settle_regions(site, {tensor, index, tile});
+  check_regions(site, {tensor, index, tile});
   Trace& trace = Trace::current(site);
   parallel(
       extents(shape),

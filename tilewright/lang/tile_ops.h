@@ -58,8 +58,9 @@ void gemm_scaled_software(const Region& a, const Region& b, const Region& c, con
 
 // ---- the core under tile operations ----
 
-/// Checks that a tile operation may stand here (E-PROG-03, E-LOOP-04) and that its regions may be
-/// used; gives the regions with settled bounds, extents filled in.
+/// Raises unless a tile operation may stand here (E-PROG-03, E-LOOP-04) and use the regions.
+void check_regions(const Site& site, const std::vector<Region>& regions);
+/// Checks regions and gives them with settled bounds, ready for a statement.
 std::vector<ir::Region> settle_regions(const Site& site, const std::vector<Region>& regions);
 /// The box that a copy between the regions runs over, for each of them (E-COPY-01).
 std::pair<Region, Region> match_extents(const Site& site, const Region& src, const Region& dst);
