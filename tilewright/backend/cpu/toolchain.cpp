@@ -96,6 +96,7 @@ void prepare_module(Builder& builder, const Target& target) {
   LLVMSetModuleDataLayout(builder.module(), layout);
   LLVMDisposeTargetData(layout);
   LLVMSetTarget(builder.module(), kTriple);
+  builder.set_mask_bits(target.avx512 ? 0 : target.vector_bits);
   const std::string bits = std::to_string(target.vector_bits);
   // With "dynamic", LLVM 19 takes a comparison with 0 for nothing more than it is. Otherwise its
   // fcmpToClassTest loses an fabs: isnan(|x|) || |x| > 0 becomes isnan(x) || x > 0.

@@ -1,6 +1,7 @@
 #include "tilewright/backend/cpu/emit/builder.h"
 
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -218,12 +219,48 @@ void Builder::store(Val pointer, Val value, const Access& access) {
   finish_access(LLVMBuildStore(builder_, value.ref(), pointer.ref()), access, true);
 }
 
+namespace {
+
+/// One half of a vector's lanes: 0 the lower, 1 the upper.
+Val half_of(Val v, int half) {
+  std::vector<int> lanes(static_cast<size_t>(v.lanes() / 2));
+  std::iota(lanes.begin(), lanes.end(), half * v.lanes() / 2);
+  return pick_lanes(v, lanes);
+}
+Val joined(Val low, Val high) {
+  std::vector<int> lanes(static_cast<size_t>(2 * low.lanes()));
+  std::iota(lanes.begin(), lanes.end(), 0);
+  return pick_lanes(low, high, lanes);
+}
+Access of_half(const Access& access, int64_t bytes) {
+  Access half = access;
+  half.align = std::gcd(access.align, bytes);
+  return half;
+}
+
+}  // namespace
+
+bool Builder::splits_mask(Val value) const {
+  return mask_bits_ != 0 && value.lanes() * value.bits() > mask_bits_ && value.lanes() % 2 == 0;
+}
 Val Builder::masked_load(Val pointer, Val mask, Val otherwise, const Access& access) {
+  if (splits_mask(otherwise)) {
+    const int64_t bytes = int64_t{otherwise.lanes()} * otherwise.bits() / 16;
+    const Val low = masked_load(pointer, half_of(mask, 0), half_of(otherwise, 0), access);
+    return joined(low, masked_load(offset(pointer, bytes), half_of(mask, 1), half_of(otherwise, 1),
+                                   of_half(access, bytes)));
+  }
   const Val types[] = {otherwise, pointer};
   const Val args[] = {pointer, constant(kI32, access.align), mask, otherwise};
   return finish_access(intrinsic("llvm.masked.load", types, args).ref(), access, false);
 }
 void Builder::masked_store(Val pointer, Val mask, Val value, const Access& access) {
+  if (splits_mask(value)) {
+    const int64_t bytes = int64_t{value.lanes()} * value.bits() / 16;
+    masked_store(pointer, half_of(mask, 0), half_of(value, 0), access);
+    return masked_store(offset(pointer, bytes), half_of(mask, 1), half_of(value, 1),
+                        of_half(access, bytes));
+  }
   const Val types[] = {value, pointer};
   const Val args[] = {value, pointer, constant(kI32, access.align), mask};
   finish_access(intrinsic("llvm.masked.store", types, args).ref(), access, false);

@@ -87,6 +87,9 @@ class Builder {
   Val param(int index);
   /// What every function from here on is compiled for.
   void set_target_attributes(std::vector<std::pair<std::string, std::string>> attributes);
+  /// Masked accesses of more bits are made in halves; 0: never. Without AVX-512, LLVM 19 reads past
+  /// a mask of several registers (or fails) when it splits one that is partly known.
+  void set_mask_bits(int64_t bits) { mask_bits_ = bits; }
   /// Marks a pointer parameter: other pointers don't reach its memory, which is only read.
   void mark_readonly_noalias(int param);
   Block new_block(const std::string& name);
@@ -158,7 +161,10 @@ class Builder {
   LLVMOpaqueValue* function_ = nullptr;
   LLVMOpaqueMetadata* alias_root_ = nullptr;
   int alias_classes_ = 0;
+  bool splits_mask(Val value) const;
+
   std::vector<std::pair<std::string, std::string>> target_attributes_;
+  int64_t mask_bits_ = 0;
 
   void set_attribute(const std::string& name, const std::string& value);
   Val mark_strict(Val call);
