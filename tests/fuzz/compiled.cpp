@@ -22,8 +22,8 @@ Arg scalar_of(const ParamValue& value) {
   return decode(value.scalar, value.dtype);
 }
 
-/// The processor to compile for: of every second program an older one. The baseline is left out: the
-/// functions of its mathematics have other bits.
+/// The processor to compile for: of every second program an older one. The baseline is left out:
+/// the functions of its mathematics have other bits.
 const char* level_for(const ir::Program& program) {
   const bool older = std::hash<std::string>()(program.name) % 2 == 0;
   return older && __builtin_cpu_supports("avx2") ? "avx2" : "host";
