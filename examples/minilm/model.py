@@ -108,7 +108,7 @@ class Model:
             with self._timed(name):
                 return tw.gemm(x, w, dtype=self.holds, **args)
         with self._timed("per_token_group_cast"):
-            q, scales = tw.per_token_group_cast(x, 128)
+            q, scales = tw.per_token_group_cast(x, group=128)
         with self._timed(name):
             return tw.gemm_fp8(q, scales, *w, dtype="e4m3", **args)
 

@@ -60,6 +60,29 @@ void bind_gemm(nb::module_& m) {
       "gelu_tanh or silu. The result has out_dtype, else that of a. out may be residual.");
   bind<1, &kernels::batched_gemm>(
       m, "batched_gemm", "The same for each entry of a batch: a [batch, m, k], b [batch, k, n].");
+  m.def(
+      "gemm_fp8",
+      [](const Array& a_, const Array& scale_a_, const Array& b_, const Array& scale_b_,
+         const std::string& activation, const MaybeArray& bias_, const MaybeArray& residual_,
+         const MaybeArray& out, const std::string& out_dtype, const Dtype& dtype) {
+        Call call("gemm_fp8", dtype);
+        const Tensor a = call.input("a", a_), scale_a = call.input("scale_a", scale_a_);
+        const Tensor b = call.input("b", b_), scale_b = call.input("scale_b", scale_b_);
+        const auto bias = call.input("bias", bias_), residual = call.input("residual", residual_);
+        const Tensor c =
+            call.output("out", out, dtype_named(out_dtype), {dim_or_0(a, 0), dim_or_0(b, 0)});
+        const kernels::GemmArgs args{.activation = activation_named("gemm_fp8", activation),
+                                     .bias = pointer(bias),
+                                     .residual = pointer(residual)};
+        call.run([&] { kernels::gemm_fp8(a, scale_a, b, scale_b, c, args); });
+        return call.result();
+      },
+      "a"_a, "scale_a"_a, "b"_a, "scale_b"_a, nb::kw_only(), "activation"_a = "none",
+      "bias"_a = nb::none(), "residual"_a = nb::none(), "out"_a = nb::none(), "out_dtype"_a = "f32",
+      "dtype"_a = nb::none(),
+      "activation((a * scale_a) @ (b * scale_b).T + bias) + residual for e4m3 codes a [m, k] with\n"
+      "a scale per row and group of 128 columns, and b [n, k] with one per block of 128 x 128, as\n"
+      "per_token_group_cast and per_block_cast give them.");
 }
 
 }  // namespace tw::python
