@@ -128,6 +128,16 @@ TEST(MemoryErrors, Shapes) {
                      "  help: give constant extents, as in x(at(i, 64), all)");
 }
 
+TEST(MemoryErrors, StaticSharedMemory) {
+  expect_trace_error(
+      [](const Tensors&) {
+        shared_static(f32, {8 * 1024}, "a");
+        shared_static(f32, {4 * 1024 + 128}, "b");
+      },
+      "@: error[E-MEM-03]: shared_static: 48.5 KiB of static shared memory, limit 48\n"
+      "  help: use shared for the larger buffers");
+}
+
 TEST(MemoryErrors, BuffersAfterTheirBody) {
   expect_trace_error(
       [](const Tensors& t) {

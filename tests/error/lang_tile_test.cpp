@@ -214,6 +214,14 @@ TEST(ReduceErrors, OperandsAndDims) {
                      "  help: source and result need one type: an integer, f16, bf16, f32 or f64");
 }
 
+TEST(ReduceErrors, Batches) {
+  expect_trace_error(
+      [](const Tensors&) {
+        reduce_sum(fragment(f32, {8, 4}), fragment(f32, {8}), 1, {.batch = 3});
+      },
+      "@: error[E-RED-04]: reduce_sum: batch is 3, it must divide the 8 results");
+}
+
 TEST(ReducerErrors, Epochs) {
   const auto with_reducer = [](const std::function<void(const Tensors&, const Buffer&)>& f) {
     return [f](const Tensors& t) { f(t, reducer(f32, {8}, ReduceKind::sum, "r")); };
@@ -280,6 +288,17 @@ TEST(TileErrors, ShapesThatDoNotBroadcast) {
   expect_trace_error([](const Tensors& t) { broadcast(load(t.x(at(0, 8), all)), {4, 64}); },
                      "@: error[E-TILE-01]: broadcast: shapes [8, 64] and [4, 64] don't broadcast\n"
                      "  help: extents must agree from the right, or be 1");
+}
+
+TEST(LayoutErrors, FragmentsAlongLoopsOfUnknownExtent) {
+  expect_trace_error(
+      [](const Tensors& t) {
+        const Buffer f = fragment(f32, {8}, "f");
+        parallel({t.n}, [&](Expr i) { f(i) = 0; });
+      },
+      "@: error[E-LAY-06]: parallel: f is a fragment, but the extent of i is not known while "
+      "tracing\n"
+      "  help: run over the constant extent of the fragment and guard with if_");
 }
 
 TEST(LayoutErrors, Malformed) {

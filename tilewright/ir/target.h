@@ -45,5 +45,8 @@ extern const Target cpu, sm90a, sm100a, ascend950;
 
 /// Every target.
 const std::vector<Target>& all_targets();
+/// The target of a name: "cpu", "sm_90a", "cuda:sm_90a", or a family with what is beside the point
+/// here, as in "cpu:avx2". An Error for another.
+const Target& target_named(std::string_view name);
 
 }  // namespace tw

@@ -9,6 +9,7 @@
 #include "tilewright/base/error.h"
 #include "tilewright/ir/options.h"
 #include "tilewright/ir/text.h"
+#include "tilewright/pass/check_target.h"
 #include "tilewright/pass/checks.h"
 #include "tilewright/runtime/disk_cache.h"
 
@@ -84,6 +85,7 @@ Content build(const backend::Backend& backend, const std::string& target,
   backend::CompileReport report;
   report.keep_texts = keep_texts;
   pass::check_program(program, report.diagnostics);
+  pass::check_target(program, target_named(target), report.diagnostics);
   report.diagnostics.throw_errors();
   backend::Artifact artifact = backend.compile(program, target, &report);
   return loaded(backend, std::move(artifact), std::move(report), "compiled");

@@ -172,6 +172,23 @@ void check_packed(const Site& site, DType dtype, const std::vector<ir::Expr>& sh
               dtype, *innermost);
 }
 
+namespace {
+
+/// Static shared memory is limited on every target that has it.
+void check_static(const Site& site, Trace& trace, DType dtype,
+                  const std::vector<ir::Expr>& extents) {
+  constexpr int64_t kLimit = 48 * 1024;
+  int64_t bits = dtype.bits();
+  for (const ir::Expr& e : extents) bits *= *ir::as_int(e);
+  trace.static_bytes += (bits + 7) / 8;
+  if (trace.static_bytes <= kLimit) return;
+  throw Error(codes::mem_03, site.where, "{}: {:.1f} KiB of static shared memory, limit 48",
+              site.name, static_cast<double>(trace.static_bytes) / 1024)
+      .help("use shared for the larger buffers");
+}
+
+}  // namespace
+
 Buffer allocate_block(MemSpace space, const Site& site, DType dtype, const Extents& shape,
                       std::string_view name) {
   Trace& trace = Trace::in_launch(site);
@@ -198,6 +215,7 @@ Buffer allocate_block(MemSpace space, const Site& site, DType dtype, const Exten
         .help("write a single element as the shape {{1}}");
   }
   check_packed(site, dtype, extents);
+  if (space == MemSpace::shared_static) check_static(site, trace, dtype, extents);
   const Buffer buffer(
       trace.allocate(space, dtype, std::move(extents), std::string(name), site.where));
   const auto* layout = find_setting(trace.schedule().layouts, name);

@@ -181,6 +181,7 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
     trace_.declare(vars.back());
     indices.emplace_back(vars.back());
   }
+  trace_.static_bytes = 0;
   trace_.raster = schedule.raster;
   trace_.raster_panel = schedule.raster_panel;
   body.run(site, indices);

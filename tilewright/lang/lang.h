@@ -1,6 +1,7 @@
 // Everything that a kernel's author includes. See docs/language.md.
 #pragma once
 
+#include "tilewright/ir/text.h"          // IWYU pragma: export
 #include "tilewright/lang/annotate.h"    // IWYU pragma: export
 #include "tilewright/lang/atomics.h"     // IWYU pragma: export
 #include "tilewright/lang/buffer.h"      // IWYU pragma: export

@@ -169,6 +169,30 @@ void merge_nested(const Site& site, ir::Parallel& outer) {
   outer.body = ir::seq(std::move(stmts));
 }
 
+/// A loop whose extent is not known can't walk along a fragment, whose elements have owners.
+void check_fragments(const Site& site, const ir::Parallel& loop) {
+  const auto check = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+    if (buffer.space() != ir::MemSpace::fragment) return;
+    for (size_t d = 0; d < loop.vars.size(); ++d) {
+      if (ir::as_int(loop.extents[d])) continue;
+      const auto uses = [&](const ir::Expr& index) {
+        return ir::contains(index, [&](const ir::Expr& e) { return e.same_as(loop.vars[d]); });
+      };
+      if (std::ranges::none_of(indices, uses)) continue;
+      throw Error(codes::lay_06, site.where,
+                  "parallel: {} is a fragment, but the extent of {} is not known while tracing",
+                  buffer.name(), loop.vars[d].name())
+          .help("run over the constant extent of the fragment and guard with if_");
+    }
+  };
+  ir::for_each_expr(loop.body, [&](const ir::Expr& e) {
+    if (const auto* load = e.try_as<ir::Load>()) check(load->buffer, load->indices);
+  });
+  ir::for_each_stmt(loop.body, [&](const ir::Stmt& s) {
+    if (const auto* store = s.try_as<ir::Store>()) check(store->buffer, store->indices);
+  });
+}
+
 }  // namespace
 
 void parallel(const Extents& box, const ParallelOptions& options, const Body& body,
@@ -197,6 +221,7 @@ void parallel(const Extents& box, const ParallelOptions& options, const Body& bo
     n.layout = options.layout;
     n.prefer_async = options.prefer_async;
     merge_nested(site, n);
+    check_fragments(site, n);
   }));
 }
 void parallel(const Extents& box, const Body& body, SourceLoc where) {

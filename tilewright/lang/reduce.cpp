@@ -68,6 +68,15 @@ bool shapes_match(const std::vector<int64_t>& src, const std::vector<int64_t>& d
   return kept == result;
 }
 
+/// Results are exchanged in groups of `batch`.
+void check_batch(const Site& site, int64_t batch, const std::vector<int64_t>& results) {
+  int64_t count = 1;
+  for (const int64_t extent : results) count *= extent;
+  if (batch == 0 || (batch > 0 && count % batch == 0)) return;
+  throw Error(codes::red_04, site.where, "{}: batch is {}, it must divide the {} results",
+              site.name, batch, count);
+}
+
 bool share_memory(const Region& a, const Region& b) {
   return a.buffer().root().same_as(b.buffer().root());
 }
@@ -101,6 +110,7 @@ void reduce(ReduceKind kind, const Region& src, const Region& dst, const std::ve
         .note("the source is {}", src.text())
         .note("the result is {}", dst.text());
   }
+  check_batch(site, options.batch, constant_extents(site, result));
   if (share_memory(src, dst)) {
     throw Error(codes::red_06, site.where, "{}: source and result are both {}", site.name,
                 src.buffer().root().name())

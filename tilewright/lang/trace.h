@@ -149,6 +149,7 @@ class Trace {
   std::map<ir::Buffer, std::string, ir::ById> layouts;
   ir::RasterOrder raster = ir::RasterOrder::none;  // of the launch that is open
   int64_t raster_panel = 0;
+  int64_t static_bytes = 0;  // of static shared memory in the launch that is open
 
  private:
   Schedule::Settings schedule_;

@@ -5,6 +5,7 @@
 #include "tilewright/pass/check_epochs.h"
 #include "tilewright/pass/check_flow.h"
 #include "tilewright/pass/check_init.h"
+#include "tilewright/pass/check_ops.h"
 #include "tilewright/pass/check_pipeline.h"
 #include "tilewright/pass/check_race.h"
 
@@ -16,7 +17,7 @@ void check_program(const ir::Program& program, Diagnostics& diagnostics) {
   check_flow(program, flow);
   for (const Diagnostic& d : flow.list()) diagnostics.add(d.severity, d.finding);
   if (flow.has_errors()) return;
-  for (const Check check : {check_epochs, check_pipeline, check_init, check_bounds, check_race}) {
+  for (const Check check : {check_ops, check_epochs, check_pipeline, check_init, check_bounds, check_race}) {
     check(program, diagnostics);
   }
 }

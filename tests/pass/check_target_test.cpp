@@ -1,0 +1,54 @@
+#include "tilewright/pass/check_target.h"
+
+#include <gtest/gtest.h>
+
+#include "tilewright/ir/text.h"
+
+namespace tw::pass {
+namespace {
+
+std::string found(const Target& target) {
+  const ir::Program program = ir::parse_program(
+      "tilewright ir 1 program \"p\" { symbol n input X: f32[n, 64]\n"
+      "launch bx in n with cluster=[2] {\n"
+      "alloc s: f32[64, 64] shared\n"
+      "alloc c: f32[64, 64] fragment\n"
+      "copy X[bx, 0 :+ 64] -> s[0, 0 :+ 64] with prefer=tma, require=tma\n"
+      "gemm s, s -> c with clear=true, require=wgmma\n"
+      "} }",
+      {.file = "k.tw", .locate = true});
+  Diagnostics diagnostics;
+  check_target(program, target, diagnostics);
+  return to_text(diagnostics);
+}
+
+TEST(CheckTarget, AcceptsWhatTheTargetHas) { EXPECT_EQ(found(targets::sm90a), ""); }
+
+TEST(CheckTarget, FindsWhatItLacks) {
+  EXPECT_EQ(found(targets::cpu),
+            "k.tw:2: error[E-TGT-01]: p: `launch bx in n with cluster=[2]`: cpu has no clusters\n"
+            "k.tw:5: error[E-COPY-08]: p: `copy X[bx, 0 :+ 64] -> s[0, 0 :+ 64] with prefer=tma, "
+            "require=tma`: cpu has no tma\n"
+            "  help: write prefer instead of require\n"
+            "k.tw:6: error[E-GEMM-05]: p: `gemm s, s -> c with clear=true, require=wgmma`: cpu has "
+            "no wgmma\n"
+            "  help: drop the demand, or set it in the schedule of a target that has it\n");
+}
+
+TEST(Target, IsFoundByName) {
+  EXPECT_EQ(target_named("cpu"), targets::cpu);
+  EXPECT_EQ(target_named("cpu:avx2"), targets::cpu);
+  EXPECT_EQ(target_named("cuda:sm_90a"), targets::sm90a);
+  EXPECT_EQ(target_named("sm_100a"), targets::sm100a);
+  try {
+    target_named("cuda:sm_70");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "target: there is none called 'cuda:sm_70'\n"
+                 "  help: the targets are cpu, sm_90a, sm_100a, ascend950");
+  }
+}
+
+}  // namespace
+}  // namespace tw::pass
