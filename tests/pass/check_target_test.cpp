@@ -32,7 +32,7 @@ TEST(CheckTarget, FindsWhatItLacks) {
             "  help: write prefer instead of require\n"
             "k.tw:6: error[E-GEMM-05]: p: `gemm s, s -> c with clear=true, require=wgmma`: cpu has "
             "no wgmma\n"
-            "  help: drop the demand, or set it in the schedule of a target that has it\n");
+            "  help: drop the demand, or set it in the schedule of a target that has it");
 }
 
 TEST(Target, IsFoundByName) {

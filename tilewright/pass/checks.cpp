@@ -17,7 +17,8 @@ void check_program(const ir::Program& program, Diagnostics& diagnostics) {
   check_flow(program, flow);
   for (const Diagnostic& d : flow.list()) diagnostics.add(d.severity, d.finding);
   if (flow.has_errors()) return;
-  for (const Check check : {check_ops, check_epochs, check_pipeline, check_init, check_bounds, check_race}) {
+  for (const Check check :
+       {check_ops, check_epochs, check_pipeline, check_init, check_bounds, check_race}) {
     check(program, diagnostics);
   }
 }
