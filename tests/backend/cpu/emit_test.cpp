@@ -81,6 +81,17 @@ TEST(Emit, MasksOfRestsOfEveryLength) {
   }
 }
 
+TEST(Emit, MasksWithConstantParts) {
+  for (const char* type : {"f32", "i64", "u8", "f64"}) {
+    const std::string t = type;
+    expect_launch(
+        "input x: " + t + "[4] output y: " + t + "[32] output z: " + t + "[5] scalar n: i64",
+        R"(for l in 0:16 vectorized { y![l] = if_else(0 < n && l < 3, x![l], 0) }
+                     for l in 0:16 vectorized { y![16 + l] = if_else(n < 0 && l < 3, x![l], 0) }
+                     for l in 0:5 vectorized { z![l] = if_else(l < n, x![l], 0) })");
+  }
+}
+
 TEST(Emit, LazyOperandsTouchNothingWhenNotChosen) {
   // Indices below 0 and beyond the end are behind conditions.
   expect_launch("input x: f32[32] input c: bool[32] output y: f32[32] output z: bool[32]",

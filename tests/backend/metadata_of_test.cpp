@@ -1,0 +1,64 @@
+#include "tilewright/backend/metadata_of.h"
+
+#include <gtest/gtest.h>
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/text.h"
+
+namespace tw::backend {
+namespace {
+
+runtime::KernelMetadata metadata(const std::string& text) {
+  return metadata_of(ir::parse_program("tilewright ir 1 program \"p\" {" + text + "}"), "cpu",
+                     DeviceKind::cpu);
+}
+
+TEST(MetadataOf, DescribesParametersInTheOrderOfTheCall) {
+  const runtime::KernelMetadata m = metadata(R"(
+    symbol n: i64 with multiple_of=16, max=4096
+    input x: bf16[n, 64]
+    scalar eps: f32
+    output y: f32[n * 2 + 1, 4] with strides=[n, 1], align=64
+    workspace w: i32[n // 2] with zero
+    launch b in (n + 7) // 8 { y![0, 0] = eps })");
+  EXPECT_EQ(runtime::to_text(m),
+            "kernel p for cpu (64-bit indices)\n"
+            "  symbol n multiple of 16 max 4096\n"
+            "  input x bf16 [n, 64] align 2\n"
+            "  scalar eps f32\n"
+            "  output y f32 [n * 2 + 1, 4] strides [n, 1] align 64\n"
+            "  workspace w i32 [n / 2] align 4 zeroed\n"
+            "  launch p_0\n"
+            "    p_0_0 grid [(n + 7) / 8]\n");
+}
+
+TEST(MetadataOf, LaunchesThatStandInAreVariants) {
+  const runtime::KernelMetadata m = metadata(R"(
+    symbol n: i64
+    output y: f32[n]
+    launch b in n with name="wide", guard=n % 16 == 0 { y![b] = 1.0 }
+    launch b in n with name="any" { y![b] = 1.0 }
+    launch b in 1 with name="last" { y![0] = 2.0 })");
+  ASSERT_EQ(m.launches.size(), 2U);
+  ASSERT_EQ(m.launches[0].variants.size(), 2U);
+  EXPECT_EQ(m.launches[0].variants[0].entry, "wide_0");
+  EXPECT_EQ(runtime::to_text(m.launches[0].variants[0].guard), "s0 % 16 == 0");
+  EXPECT_EQ(m.launches[0].variants[1].entry, "any_1");
+  EXPECT_EQ(m.launches[1].variants[0].entry, "last_2");
+}
+
+TEST(MetadataOf, ASizePassedByValueIsTheScalar) {
+  const ir::Var n = ir::Var::make("n", i64);
+  ir::Program program{.name = "p"};
+  program.symbols.push_back({.var = n});
+  program.params.push_back({.kind = ir::ParamKind::scalar, .var = n});
+  EXPECT_EQ(runtime::to_postfix(host_expr(ir::add(n, ir::index(1)), program)), "p0.value 1 add");
+}
+
+TEST(MetadataOf, AnExpressionThatTheHostCantEvaluateIsOurMistake) {
+  EXPECT_THROW(metadata("input i: i64[1] output y: f32[1] launch b in i[0] { y![0] = 1.0 }"),
+               InternalError);
+}
+
+}  // namespace
+}  // namespace tw::backend
