@@ -20,16 +20,16 @@ TEST(MetadataOf, DescribesParametersInTheOrderOfTheCall) {
     scalar eps: f32
     output y: f32[n * 2 + 1, 4] with strides=[n, 1], align=64
     workspace w: i32[n // 2] with zero
-    launch b in (n + 7) // 8 { y![0, 0] = eps })");
+    launch b in (n + 7) // 8 with name="main" { y![0, 0] = eps })");
   EXPECT_EQ(runtime::to_text(m),
             "kernel p for cpu (64-bit indices)\n"
             "  symbol n multiple of 16 max 4096\n"
             "  input x bf16 [n, 64] align 2\n"
             "  scalar eps f32\n"
             "  output y f32 [n * 2 + 1, 4] strides [n, 1] align 64\n"
-            "  workspace w i32 [n / 2] align 4 zeroed\n"
-            "  launch p_0\n"
-            "    p_0_0 grid [(n + 7) / 8]\n");
+            "  workspace w i32 [n // 2] align 4 zeroed\n"
+            "  launch main\n"
+            "    main_0 grid [(n + 7) // 8]\n");
 }
 
 TEST(MetadataOf, LaunchesThatStandInAreVariants) {
