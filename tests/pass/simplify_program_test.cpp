@@ -62,6 +62,15 @@ TEST(SimplifyProgram, TakesAwayLoopsThatRunOnceOrNever) {
   expect_stays("for i in 3:4 { if Y[0, 0] < 1.0 { break }; Y[4, 0] = 1.0 }");
 }
 
+TEST(SimplifyProgram, KeepsTheNumberOfStatementsThatAPlanCounts) {
+  const std::string plan = "for i in 0:n pipelined with stages=2, stage=[0, 1], order=[0, 1] ";
+  const std::string shared = "alloc t: f32[4] shared; ";
+  const ir::Program next =
+      simplify(launch(shared + plan + "{ let k: i64 = i; t[0] = 1.0; Y[k, 0] = 1.0 }"));
+  const auto& loop = next.launches[0].as<ir::Launch>().body.as<ir::For>();
+  EXPECT_EQ(loop.body.as<ir::Seq>().stmts.size(), 2U) << ir::print(next);
+}
+
 TEST(SimplifyProgram, LeavesOutDimensionsOfOneIteration) {
   expect_becomes("parallel i in 1, j in 64 { Y[b + i, j] = 1.0 }",
                  "parallel j in 64 { Y[b, j] = 1.0 }");

@@ -144,20 +144,21 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
     });
   }
 
-  Stmt sequence(const Stmt& stmt, const ir::Seq& seq) {
+  /// With `in_place` each statement that a plan counts keeps its place.
+  Stmt sequence(const Stmt& stmt, const ir::Seq& seq, bool in_place = false) {
     const Inside inside(*this);
     std::vector<Stmt> next;
     bool changed = false;
     for (const Stmt& s : seq.stmts) {
       const Stmt now = rewrite(s);
       changed = changed || !now.same_as(s);
-      if (ir::is_empty(now)) continue;
-      if (merge_with_last(next, now)) {
+      if (ir::is_empty(now) && !(in_place && is_counted(s))) continue;
+      if (!in_place && merge_with_last(next, now)) {
         changed = true;
         continue;
       }
       next.push_back(now);
-      if (always_jumps(now)) break;
+      if (always_jumps(now) && !in_place) break;
       const auto* branch = now.try_as<ir::If>();
       if (branch != nullptr && always_jumps(branch->then_body)) {
         bounds.assume(branch->cond, false);
@@ -165,7 +166,8 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
       }
     }
     if (!changed && next.size() == seq.stmts.size()) return stmt;
-    return with_loc(ir::seq(std::move(next)), stmt);
+    if (!in_place) return with_loc(ir::seq(std::move(next)), stmt);
+    return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& n) { n.stmts = std::move(next); });
   }
 
   /// Two conditional statements under the same condition, on which the first has no influence,
@@ -251,7 +253,9 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
     } else if (step.value_or(0) < 0) {
       bounds.bind(loop.var, ir::add(hi, one), ir::add(lo, one));
     }
-    const Stmt body = rewrite(loop.body);
+    const auto* stmts = loop.body.try_as<ir::Seq>();
+    const Stmt body =
+        has_plan(loop) && stmts != nullptr ? sequence(loop.body, *stmts, true) : rewrite(loop.body);
     if (ir::is_empty(body)) return ir::seq({});
     if (lo.same_as(loop.lo) && hi.same_as(loop.hi) && stride.same_as(loop.step) &&
         body.same_as(loop.body)) {

@@ -16,6 +16,8 @@ using ir::OpClass;
 using ir::OpCode;
 
 constexpr int kMaxDepth = 64;  // of rules applied to results of rules
+constexpr int kMaxGuards =
+    4;  // conditions in each other that are used: what is shared is seen anew
 
 bool is_const(const Expr& e) { return e.is<ir::Const>(); }
 
@@ -156,12 +158,15 @@ Expr ExprSimplifier::cast(const Expr& expr) {
 
 /// `expr` simplified where the condition is known to hold or fail.
 Expr ExprSimplifier::under(const Expr& condition, bool holds, const Expr& expr) {
+  if (guards_ >= kMaxGuards) return simplify(expr);
   const Bounds::Scope scope(bounds);
   bounds.assume(condition, holds);
   if (!scope.learned()) return simplify(expr);
   std::unordered_map<const ir::ExprBase*, Known> outside;
   std::swap(outside, known_);
+  ++guards_;
   const Expr result = simplify(expr);
+  --guards_;
   std::swap(outside, known_);
   return result;
 }

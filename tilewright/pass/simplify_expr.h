@@ -54,7 +54,8 @@ class ExprSimplifier : private Maker {
   std::unordered_map<const ir::ExprBase*, Known> known_;
   std::unordered_map<const ir::ExprBase*, ir::Expr> values_;  // of substituted variables
   std::unordered_map<const ir::ExprBase*, ir::Expr> named_;
-  int depth_ = 0;
+  int depth_ = 0;   // of rules
+  int guards_ = 0;  // conditions that hold here and not outside
 };
 
 /// The value of an operation or cast on constants; null if there is none, or its bits depend on the

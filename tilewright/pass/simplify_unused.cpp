@@ -109,16 +109,23 @@ class RemoveUnused : public ir::Rewriter {
       changed = true;
       return ir::seq({});
     }
+    if (const auto* loop = stmt.try_as<ir::For>(); loop != nullptr && has_plan(*loop)) {
+      planned_ = loop->body;
+    }
     const auto* seq = stmt.try_as<ir::Seq>();
     if (seq == nullptr) return children(stmt);
+    const bool in_place = planned_.same_as(stmt);
     std::vector<Stmt> next;
     bool same = true;
     for (const Stmt& s : seq->stmts) {
       Stmt now = rewrite(s);
       same = same && now.same_as(s);
-      if (now.same_as(s) || !ir::is_empty(now)) next.push_back(std::move(now));
+      const bool keeps_place = now.same_as(s) || (in_place && is_counted(s));
+      if (keeps_place || !ir::is_empty(now)) next.push_back(std::move(now));
     }
-    return same ? stmt : ir::seq(std::move(next));
+    if (same) return stmt;
+    if (!in_place) return ir::seq(std::move(next));
+    return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& n) { n.stmts = std::move(next); });
   }
 
  protected:
@@ -139,6 +146,7 @@ class RemoveUnused : public ir::Rewriter {
   }
 
   const CountUses& uses_;
+  Stmt planned_;  // the body of a loop with a plan
 };
 
 }  // namespace

@@ -7,6 +7,13 @@
 
 namespace tw::pass {
 
+/// Whether the loop gives stages or an order to the statements of its body (language 5.5), and
+/// which of these it counts.
+inline bool has_plan(const ir::For& loop) { return !loop.stage.empty() || !loop.order.empty(); }
+inline bool is_counted(const ir::Stmt& stmt) {
+  return !stmt.is<ir::Let>() && !stmt.is<ir::Alloc>() && !stmt.is<ir::Assume>();
+}
+
 /// How a variable is used.
 struct VarUse {
   int count = 0;
