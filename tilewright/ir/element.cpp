@@ -495,28 +495,4 @@ ElementFn exact_function(OpCode code, DType operand, Exactness exactness, Roundi
   return with_float(operand, [&]<class F>(F) { return float_function<F>(code); });
 }
 
-bool overflows(OpCode code, DType dtype, Bits a, Bits b) {
-  const __int128 x = decode_int(a, dtype), y = decode_int(b, dtype);
-  const __int128 limit = __int128{1} << (dtype.bits() - 1);
-  const auto outside = [&](__int128 value) { return value < -limit || value >= limit; };
-  switch (code) {
-    case OpCode::add:
-      return outside(x + y);
-    case OpCode::sub:
-      return outside(x - y);
-    case OpCode::mul:
-      return outside(x * y);
-    case OpCode::neg:
-    case OpCode::abs:
-      return outside(-x);
-    case OpCode::floordiv:
-    case OpCode::truncdiv:
-    case OpCode::floormod:
-    case OpCode::truncmod:
-      return y == -1 && outside(-x);
-    default:
-      return false;
-  }
-}
-
 }  // namespace tw::ir

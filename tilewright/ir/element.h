@@ -37,7 +37,4 @@ using ElementFn = Bits (*)(Bits, Bits, Bits);
 ElementFn exact_function(OpCode code, DType operand, Exactness exactness = Exactness::standard,
                          Rounding rounding = Rounding::rn);
 
-/// Whether the operation on these signed integers leaves their type (undefined for the author).
-bool overflows(OpCode code, DType dtype, Bits a, Bits b);
-
 }  // namespace tw::ir

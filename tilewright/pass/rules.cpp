@@ -14,7 +14,6 @@ using ir::Expr;
 using ir::OpClass;
 using ir::OpCode;
 
-constexpr int kSlots = 4;
 constexpr auto kOpCount = static_cast<size_t>(OpCode::bitcast) + 1;
 
 bool is_ring_op(OpCode code) {
@@ -75,7 +74,9 @@ class Match {
   bool bind(int slot, int64_t number);
 
   bool holds(const Pattern& condition);
-  std::optional<int64_t> evaluate(const Pattern& p) const;
+  std::optional<int64_t> evaluate(const Pattern& p) const {
+    return number_of(p, numbers_, dtype_.bits());
+  }
   Expr build(const Pattern& p, DType dtype);
   Expr build_condition(const Pattern& p) const;
   Expr sum_to_expr(const Linear& sum);
@@ -88,9 +89,9 @@ class Match {
   Maker& maker_;
   const Expr& subject_;
   DType dtype_;  // of the wildcards and constants
-  std::array<Expr, kSlots> wildcards_;
-  std::array<std::optional<int64_t>, kSlots> numbers_;
-  std::array<Expr, kSlots> reals_;
+  std::array<Expr, Pattern::kSlots> wildcards_;
+  Numbers numbers_;
+  std::array<Expr, Pattern::kSlots> reals_;
   bool failed_ = false;  // a result has no exact value
   struct Choice {
     int taken, count;
@@ -317,71 +318,6 @@ bool Match::holds(const Pattern& condition) {
   return e && bounds_.proves(e);
 }
 
-/// The number that a pattern without wildcards stands for; empty if it is none, or not yet.
-std::optional<int64_t> Match::evaluate(const Pattern& p) const {
-  switch (p.kind()) {
-    case Pattern::Kind::constant:
-      return numbers_[static_cast<size_t>(p.slot())];
-    case Pattern::Kind::integer:
-      return p.integer();
-    case Pattern::Kind::width:
-      return dtype_.bits();
-    case Pattern::Kind::operation:
-      break;
-    default:
-      return std::nullopt;
-  }
-  std::array<int64_t, 2> v{};
-  for (size_t i = 0; i < p.args().size(); ++i) {
-    const auto value = evaluate(p.args()[i]);
-    if (!value) return std::nullopt;
-    v[i] = *value;
-  }
-  const auto [a, b] = v;
-  int64_t result;
-  switch (p.code()) {
-    case OpCode::add:
-      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case OpCode::sub:
-      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case OpCode::mul:
-      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case OpCode::floordiv:
-    case OpCode::floormod: {
-      if (b == 0 || b == -1) return std::nullopt;
-      const int64_t q = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-      return p.code() == OpCode::floordiv ? q : a - q * b;
-    }
-    case OpCode::shl:
-      return a < 0 || b < 0 || b > 62 || a > (INT64_MAX >> b) ? std::nullopt
-                                                              : std::optional(a << b);
-    case OpCode::min:
-      return std::min(a, b);
-    case OpCode::max:
-      return std::max(a, b);
-    case OpCode::bit_and:
-      return a & b;
-    case OpCode::bit_or:
-      return a | b;
-    case OpCode::bit_xor:
-      return a ^ b;
-    case OpCode::eq:
-      return a == b;
-    case OpCode::ne:
-      return a != b;
-    case OpCode::lt:
-      return a < b;
-    case OpCode::le:
-      return a <= b;
-    case OpCode::gt:
-      return a > b;
-    case OpCode::ge:
-      return a >= b;
-    default:
-      return std::nullopt;
-  }
-}
-
 /// The type of an operation's operand i, and of its result, where what it computes has type
 /// `dtype`.
 DType operand_type(OpCode code, size_t i, DType dtype, DType compared) {
@@ -467,36 +403,6 @@ const std::array<std::vector<IndexedRule>, kOpCount>& rules_by_operation() {
 }
 
 }  // namespace
-
-Pattern::Pattern(Kind kind, int slot) {
-  auto node = std::make_shared<Node>();
-  node->kind = kind;
-  node->slot = slot;
-  node->is_number = kind != Kind::wildcard;
-  node_ = std::move(node);
-}
-Pattern::Pattern(int literal) {
-  auto node = std::make_shared<Node>();
-  node->kind = Kind::integer;
-  node->integer = literal;
-  node_ = std::move(node);
-}
-Pattern::Pattern(double literal) {
-  auto node = std::make_shared<Node>();
-  node->kind = Kind::real;
-  node->real = literal;
-  node_ = std::move(node);
-}
-Pattern Pattern::operation(OpCode code, std::vector<Pattern> args) {
-  auto node = std::make_shared<Node>();
-  node->kind = Kind::operation;
-  node->code = code;
-  for (const Pattern& arg : args) node->is_number = node->is_number && arg.is_number();
-  node->args = std::move(args);
-  Pattern p(0);
-  p.node_ = std::move(node);
-  return p;
-}
 
 Expr apply_rules(const Expr& operation, const Bounds& bounds, Maker& maker) {
   const auto& op = operation.as<ir::Op>();

@@ -9,6 +9,7 @@
 // tests/pass/rules_test.cpp proves every row.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -22,6 +23,7 @@ namespace tw::pass {
 /// A pattern: what a rule matches, what it makes, or its condition.
 class Pattern {
  public:
+  static constexpr int kSlots = 4;  // wildcards, and constants
   enum class Kind : uint8_t {
     wildcard,  // w, x, y, z
     constant,  // c0 to c3
@@ -61,6 +63,12 @@ class Pattern {
   Pattern(Kind kind, int slot);
   std::shared_ptr<const Node> node_;
 };
+
+/// What c0, c1, ... are.
+using Numbers = std::array<std::optional<int64_t>, Pattern::kSlots>;
+/// The number that a pattern is worth in a type of that width; empty if it has a wildcard or a
+/// constant that isn't known, or where something in it is no int64_t or divides by 0 or -1.
+std::optional<int64_t> number_of(const Pattern& p, const Numbers& numbers, int width);
 
 /// `lhs` becomes `rhs` where `condition` holds.
 struct Rule {

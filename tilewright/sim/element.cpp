@@ -77,6 +77,30 @@ ElementFn element_function(OpCode code, DType operand, ir::Exactness exactness, 
   }
 }
 
+bool overflows(OpCode code, DType dtype, Bits a, Bits b) {
+  const __int128 x = decode_int(a, dtype), y = decode_int(b, dtype);
+  const __int128 limit = __int128{1} << (dtype.bits() - 1);
+  const auto outside = [&](__int128 value) { return value < -limit || value >= limit; };
+  switch (code) {
+    case OpCode::add:
+      return outside(x + y);
+    case OpCode::sub:
+      return outside(x - y);
+    case OpCode::mul:
+      return outside(x * y);
+    case OpCode::neg:
+    case OpCode::abs:
+      return outside(-x);
+    case OpCode::floordiv:
+    case OpCode::truncdiv:
+    case OpCode::floormod:
+    case OpCode::truncmod:
+      return y == -1 && outside(-x);
+    default:
+      return false;
+  }
+}
+
 Bits fold_identity(ReduceKind kind, DType dtype) {
   const auto extreme = [&](bool highest) {
     if (dtype.is_bool()) return Bits{highest};

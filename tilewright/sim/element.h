@@ -9,13 +9,15 @@ namespace tw::sim {
 
 using ir::Bits;
 using ir::ElementFn;
-using ir::overflows;
 
 /// The function of an operation whose operands have type `operand`; null where the language has
 /// none. What ir::exact_function lacks is computed as sim/math.h says; rsqrt is 1 / sqrt(x).
 ElementFn element_function(ir::OpCode code, DType operand,
                            ir::Exactness exactness = ir::Exactness::standard,
                            Rounding rounding = Rounding::rn);
+
+/// Whether the operation on these signed integers leaves their type (undefined for the author).
+bool overflows(ir::OpCode code, DType dtype, Bits a, Bits b);
 
 /// The neutral element of a fold in `dtype` (language 9.1).
 Bits fold_identity(ir::ReduceKind kind, DType dtype);
