@@ -18,6 +18,17 @@ TEST(GuardBounds, LeavesNoGuardWhereTheGridProvesIt) {
                launch("n", "parallel j in 64 { Y![b, j] = X![b, j] }"));
 }
 
+TEST(GuardBounds, LeavesNoGuardWhereTilesDivideTheExtent) {
+  const auto tiles = [](const std::string& marks) {
+    return ir::parse_program(
+        "tilewright ir 1\nprogram \"p\" {\n  symbol n: i64 with multiple_of=64\n"
+        "  input X: f32[n, n]\n  output Y: f32[n, n]\n  launch b in (n + 63) // 64 {\n"
+        "for k in 0:n:16 { parallel i in 64, j in 16 {\n  Y" +
+        marks + "[b * 64 + i, k + j] = X" + marks + "[b * 64 + i, k + j]\n} }\n}\n}\n");
+  };
+  EXPECT_IR_EQ(guard_bounds(tiles("")), tiles("!"));
+}
+
 TEST(GuardBounds, TestsAWholeBoxOnce) {
   EXPECT_IR_EQ(
       guard_bounds(
