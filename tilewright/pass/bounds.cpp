@@ -67,10 +67,10 @@ void Bounds::bind(const ir::Var& var, const Expr& lo, const Expr& hi, int64_t st
   if (range.modulus == 0) range = {range.lo, range.hi};
   range.remainder = ((range.remainder % range.modulus) + range.modulus) % range.modulus;
   known.values = known.values.meet(range.tightened());
-  std::optional<Linear> some;
-  if (lo && hi) some = Linear(*known.hi).add(*known.lo, -1);
+  Linear some;  // hi - lo: not negative, since there is a value
+  if (known.lo && known.hi) some.add(*known.hi).add(*known.lo, -1);
   known_.push_back(std::move(known));
-  if (some && !some->is_constant()) add_fact(std::move(*some));
+  add_fact(std::move(some));
 }
 
 void Bounds::bind_value(const ir::Var& var, const Expr& value) {

@@ -75,6 +75,11 @@ class Bounds : private SumReader {
     ir::Var var;
     std::optional<Linear> lo, hi;  // inclusive
     ValueSet values;
+    /// Null if there is none.
+    const Linear* bound(bool lower) const {
+      const auto& end = lower ? lo : hi;
+      return end ? &*end : nullptr;
+    }
   };
   bool opens(const ir::Expr& operation) const override;
   bool distributes() const override { return true; }

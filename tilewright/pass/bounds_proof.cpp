@@ -69,15 +69,15 @@ bool Bounds::by_variable(const Linear& sum, int depth, int& steps) const {
   for (const Linear::Term& term : sum.terms) {
     if (!term.expr.is<ir::VarNode>()) continue;
     const Known* known = find(term.expr);
-    if (known == nullptr || known <= last || !(term.coefficient > 0 ? known->lo : known->hi)) {
+    if (known == nullptr || known <= last || known->bound(term.coefficient > 0) == nullptr) {
       continue;
     }
     last = known;
     chosen = &term;
   }
   if (last == nullptr) return false;
-  const Linear& limit = chosen->coefficient > 0 ? *last->lo : *last->hi;
-  return not_negative(replaced(sum, *chosen, limit), depth, steps);
+  const Linear* limit = last->bound(chosen->coefficient > 0);
+  return not_negative(replaced(sum, *chosen, *limit), depth, steps);
 }
 
 bool Bounds::by_operation(const Linear& sum, const Linear::Term& term, int depth,
@@ -137,8 +137,8 @@ bool Bounds::by_product(const Linear& sum, const Linear::Term& term, int depth, 
     }
     if (values(others).lo < 0) continue;
     const Known* known = find(factors[i]);
-    if (known != nullptr && (lower ? known->lo : known->hi)) {
-      const Linear limit = product(lower ? *known->lo : *known->hi, others);
+    if (const Linear* bound = known != nullptr ? known->bound(lower) : nullptr) {
+      const Linear limit = product(*bound, others);
       if (not_negative(replaced(sum, term, limit), depth, steps)) return true;
     }
     const auto* quotient = factors[i].try_as<ir::Op>();

@@ -163,8 +163,9 @@ bool Match::match(const Pattern& p, const Expr& e) {
       return true;
     }
     case Pattern::Kind::integer: {
-      const auto value = ir::as_int(e);
-      return value && *value == *ir::as_int(ir::int_const(e.dtype(), p.integer()));
+      const auto* c = e.try_as<ir::Const>();
+      return c != nullptr && !c->dtype.is_float() &&
+             c->i == ir::int_const(c->dtype, p.integer()).as<ir::Const>().i;
     }
     case Pattern::Kind::real: {
       const auto* c = e.try_as<ir::Const>();
@@ -352,7 +353,9 @@ Expr Match::build(const Pattern& p, DType dtype) {
     failed_ = true;
     return ir::int_const(dtype, 0);
   }
-  if (p.kind() == Pattern::Kind::integer) return ir::literal(dtype, p.integer(), subject_.loc());
+  if (p.kind() == Pattern::Kind::integer) {
+    return ir::literal(dtype, static_cast<double>(p.integer()), subject_.loc());
+  }
   std::vector<Expr> args;
   for (size_t i = 0; i < p.args().size(); ++i) {
     args.push_back(build(p.args()[i], operand_type(p.code(), i, dtype, dtype_)));

@@ -11,7 +11,6 @@ namespace tw::pass {
 namespace {
 
 using ir::Expr;
-using ir::OpCode;
 using ir::Stmt;
 using ir::Var;
 
@@ -87,8 +86,8 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
       case ir::Kind::Assert:
         return ir::is_true(simplify(stmt.as<ir::Assert>().cond)) ? ir::seq({}) : children(stmt);
       case ir::Kind::Assume: {
-        const Stmt next = children(stmt);
-        const Expr& cond = next.as<ir::Assume>().cond;
+        Stmt next = children(stmt);
+        const Expr cond = next.as<ir::Assume>().cond;
         if (ir::is_true(cond)) return ir::seq({});
         bounds.assume(cond);
         forget();
@@ -217,7 +216,7 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
   }
 
   Stmt store(const Stmt& stmt) {
-    const Stmt next = children(stmt);
+    Stmt next = children(stmt);
     const auto& n = next.as<ir::Store>();
     const auto* value = n.value.try_as<ir::Load>();
     if (value == nullptr || !value->buffer.same_as(n.buffer)) return next;
@@ -230,27 +229,27 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
   /// A copy or fill; nothing happens to an empty box.
   Stmt box(const Stmt& stmt, const ir::Region& dst) {
     for (const Expr& extent : dst.extent) {
-      if (bounds.proves(ir::le(simplify(extent), ir::index(0)))) return ir::seq({});
+      if (bounds.proves(ir::le(simplify(extent), ir::zero(extent.dtype())))) return ir::seq({});
     }
     return children(stmt);
   }
 
   Stmt loop(const Stmt& stmt, const ir::For& loop) {
     const Expr lo = simplify(loop.lo), hi = simplify(loop.hi);
-    const auto step = ir::as_int(simplify(loop.step));
-    const bool up = step.value_or(0) > 0;
+    const Expr stride = simplify(loop.step);
+    const int64_t step = ir::as_int(stride).value_or(0);  // 0: not known
+    const bool up = step > 0;
     if (up && bounds.proves(ir::le(hi, lo))) return ir::seq({});
     if (up && !jumps_out(loop.body) && bounds.proves(ir::lt(lo, hi)) &&
-        bounds.proves(ir::le(hi, ir::add(lo, ir::index(*step))))) {
+        bounds.proves(ir::le(hi, ir::add(lo, stride)))) {
       const Stmt binding = bind(loop.var, lo) ? Stmt() : ir::let(loop.var, lo);
       return ir::seq({binding, rewrite(loop.body)});
     }
-    const Expr stride = simplify(loop.step);
     const Inside inside(*this);
     const Expr one = ir::int_const(loop.var.dtype(), 1);
     if (up) {
-      bounds.bind(loop.var, lo, hi, *step);
-    } else if (step.value_or(0) < 0) {
+      bounds.bind(loop.var, lo, hi, step);
+    } else if (step < 0) {
       bounds.bind(loop.var, ir::add(hi, one), ir::add(lo, one));
     }
     const auto* stmts = loop.body.try_as<ir::Seq>();
@@ -280,9 +279,10 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
     std::vector<Expr> extents;
     for (size_t d = 0; d < box.vars.size(); ++d) {
       const Expr& extent = all_extents[d];
-      if (bounds.proves(ir::le(extent, ir::index(0)))) return ir::seq({});
+      if (bounds.proves(ir::le(extent, ir::zero(extent.dtype())))) return ir::seq({});
       const bool last = d + 1 == box.vars.size() && vars.empty();
-      if (ir::is_int(extent, 1) && box.layout.empty() && !last && bind(box.vars[d], ir::index(0))) {
+      if (ir::is_int(extent, 1) && box.layout.empty() && !last &&
+          bind(box.vars[d], ir::zero(box.vars[d].dtype()))) {
         continue;
       }
       bounds.bind(box.vars[d], ir::index(0), extent);

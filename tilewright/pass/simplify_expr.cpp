@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
@@ -21,6 +22,14 @@ constexpr int kMaxGuards =
 
 bool is_const(const Expr& e) { return e.is<ir::Const>(); }
 
+/// The count of a shift by a constant of an index (in narrower types a shift is mostly there for
+/// its bits); empty for others.
+std::optional<int64_t> index_shift(const ir::Op& op) {
+  if (op.code != OpCode::shl || op.dtype != i64) return std::nullopt;
+  const auto count = ir::as_int(op.args[1]);
+  return count && *count >= 0 && *count < 62 ? count : std::nullopt;
+}
+
 /// Whether an operation is part of a sum in its own arithmetic.
 bool is_sum(const ir::Op& op) {
   if (!op.dtype.is_int() || op.dtype.lanes != 1) return false;
@@ -30,9 +39,8 @@ bool is_sum(const ir::Op& op) {
     case OpCode::mul:
     case OpCode::neg:
       return true;
-    case OpCode::shl:  // of indices; in narrower types it is mostly there for its bits
-      return op.dtype == i64 && ir::as_int(op.args[1]).value_or(-1) >= 0 &&
-             *ir::as_int(op.args[1]) < 62;
+    case OpCode::shl:
+      return index_shift(op).has_value();
     default:
       return false;
   }
@@ -122,7 +130,8 @@ Expr ExprSimplifier::load(const Expr& expr) {
 // A conversion through a type that holds all values is the conversion from the first.
 Expr ExprSimplifier::cast(const Expr& expr) {
   const auto& old = expr.as<ir::Cast>();
-  const Expr value = simplify(old.value), rbits = simplify(old.rbits);
+  const Expr rbits = simplify(old.rbits);
+  Expr value = simplify(old.value);
   if (value.dtype() == expr.dtype()) return value;
   Expr next = expr;
   const auto convert = [&](const Expr& from) {
@@ -338,7 +347,7 @@ Expr ExprSimplifier::without_common_terms(const Expr& comparison) {
   if (!changed || a.overflowed || b.overflowed) return comparison;
   const Expr x = a.to_expr(dtype, comparison.loc()), y = b.to_expr(dtype, comparison.loc());
   if (identical(x, op.args[0]) && identical(y, op.args[1])) return comparison;
-  const Expr next = with_args(comparison, {x, y});
+  Expr next = with_args(comparison, {x, y});
   if (is_const(x) && is_const(y)) return fold(next);
   return next;
 }
@@ -382,7 +391,7 @@ void ExprSimplifier::collect(const Expr& expr, int64_t factor, Linear& sum, int&
     case OpCode::neg:
       return collect(op->args[0], times(-1), sum, steps);
     case OpCode::shl:
-      return collect(op->args[0], times(int64_t{1} << *ir::as_int(op->args[1])), sum, steps);
+      return collect(op->args[0], times(int64_t{1} << index_shift(*op).value_or(0)), sum, steps);
     default:
       break;
   }
