@@ -91,7 +91,8 @@ class RandomExprs {
       return ir::op(one_of(kLogic), bool_, {condition(depth - 1), condition(depth - 1)});
     }
     if (kind == 4) return ir::op(OpCode::lnot, bool_, {condition(depth - 1)});
-    return ir::op(one_of(kCompares), bool_, {integer(depth), integer(number(0, depth))});
+    return ir::op(one_of(kCompares), bool_,
+                  {integer(depth), integer(static_cast<int>(number(0, depth)))});
   }
 
  private:

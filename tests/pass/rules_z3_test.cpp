@@ -158,8 +158,8 @@ class BitTerms : public Terms {
     return zero_if(b == number(0), signed_ ? a / b : z3::udiv(a, b));
   }
   z3::expr floor_div(const z3::expr& a, const z3::expr& b) {
+    if (!signed_) return trunc_div(a, b);
     const z3::expr q = trunc_div(a, b), rest = a - q * b;
-    if (!signed_) return q;
     const z3::expr down = b != number(0) && rest != number(0) && (rest < 0) != (b < 0);
     return z3::ite(down, q - 1, q);
   }
