@@ -1,5 +1,9 @@
 // Random programs, a few hundred of each kind; fuzz_slow_test.cpp runs many.
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +13,7 @@
 #include "tilewright/ir/equal.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/verify.h"
+#include "tilewright/ir/visit.h"
 
 namespace tw::fuzz {
 namespace {
@@ -34,6 +39,67 @@ TEST(Fuzz, ProgramsAreTheSameAfterPrintingAndParsing) {
     ASSERT_TRUE(ir::structurally_equal(one.program, parsed)) << "seed " << one.seed << "\n" << text;
     ASSERT_EQ(ir::print(parsed), text) << "seed " << one.seed;
   }
+}
+
+/// What occurs in programs: names of operations, statements, dtypes, spaces and kinds of loops.
+struct Occurrences : ir::Visitor {
+  std::set<std::string> found;
+  using Visitor::visit;
+  void visit(const ir::Expr& e) override {
+    found.insert(to_text(e.dtype()));
+    if (const auto* op = e.try_as<ir::Op>()) {
+      found.insert(std::string(ir::op_row(op->code).name));
+      if (op->exactness == ir::Exactness::fast) found.insert("fast");
+      if (op->exactness == ir::Exactness::ieee) found.insert("ieee " + to_text(op->rounding));
+    } else if (const auto* cast = e.try_as<ir::Cast>()) {
+      found.insert("cast " + to_text(cast->rounding));
+      if (!cast->saturate) found.insert("cast without saturation");
+    }
+    children(e);
+  }
+  void visit(const ir::Buffer& b) override {
+    found.insert(std::string(enum_name(b.space())));
+    if (b->view_of) found.insert("view");
+    if (b->address) found.insert("view at an address");
+    if (b->safe_value) found.insert("safe value");
+  }
+  void visit(const ir::Stmt& s) override {
+    ir::dispatch(*s.get(), [&]<class T>(const T&) { found.insert(std::string(T::kName)); });
+    if (const auto* loop = s.try_as<ir::For>()) found.insert(std::string(enum_name(loop->loop)));
+    children(s);
+  }
+};
+
+TEST(Fuzz, ProgramsCoverTheLanguage) {
+  Occurrences all;
+  for (uint64_t seed = 1; seed <= 600; ++seed) all.visit(generate(seed).program);
+  std::set<std::string> wanted = {"view",
+                                  "view at an address",
+                                  "safe value",
+                                  "fast",
+                                  "cast without saturation",
+                                  "global",
+                                  "workspace",
+                                  "shared",
+                                  "fragment",
+                                  "local",
+                                  "variable",
+                                  "reducer"};
+  for (const DType dtype : all_dtypes()) wanted.insert(to_text(dtype));
+  for (const Rounding rounding : kRoundings) wanted.insert("cast " + to_text(rounding));
+  for (const char* rounding : {"rn", "rz", "rp", "rm"})
+    wanted.insert(std::string("ieee ") + rounding);
+  for (const char* kind : {"serial", "unrolled", "vectorized", "pipelined"}) wanted.insert(kind);
+#define TW_WANTED(name, ...) wanted.insert(#name);
+  TW_OPS(TW_WANTED)
+  TW_STMT_NODES(TW_WANTED)
+#undef TW_WANTED
+  // Not written by authors, or without a result.
+  for (const char* name : {"dot2_bf16", "dot2_i16", "Prefetch", "Print"}) wanted.erase(name);
+  std::vector<std::string> missing;
+  std::set_difference(wanted.begin(), wanted.end(), all.found.begin(), all.found.end(),
+                      std::back_inserter(missing));
+  EXPECT_EQ(join(missing, ", "), "");
 }
 
 TEST(Fuzz, TheSameSeedMakesTheSameProgramAndInputs) {

@@ -190,8 +190,12 @@ void Generator::exchange() {
 
 void Generator::assertion() {
   const Expr index = exprs_.index_within(7, 2);
+  const Expr holds = ir::op(ir::OpCode::le, bool_, {index, ir::index(6)});
+  if (random_.chance(50)) {
+    return emit(ir::make<ir::Assume>({}, [&](ir::Assume& n) { n.cond = holds; }));
+  }
   emit(ir::make<ir::Assert>({}, [&](ir::Assert& n) {
-    n.cond = ir::op(ir::OpCode::le, bool_, {index, ir::index(6)});
+    n.cond = holds;
     n.message = "index is within 7";
     n.values = {index};
   }));
