@@ -7,17 +7,7 @@
 #include "tilewright/backend/cpu/toolchain.h"
 #include "tilewright/backend/metadata_of.h"
 #include "tilewright/ir/options.h"
-#include "tilewright/pass/fuse_loops.h"
-#include "tilewright/pass/guard_bounds.h"
-#include "tilewright/pass/infer_layouts.h"
-#include "tilewright/pass/lower_parallel.h"
-#include "tilewright/pass/lower_tile_ops.h"
-#include "tilewright/pass/pack_gemm_operands.h"
-#include "tilewright/pass/pipeline.h"
-#include "tilewright/pass/plan_prefetch.h"
-#include "tilewright/pass/simplify.h"
-#include "tilewright/pass/stream_outputs.h"
-#include "tilewright/pass/unroll_loops.h"
+#include "tilewright/pass/loop_pipeline.h"
 
 namespace tw::cpu {
 namespace {
@@ -43,30 +33,9 @@ ir::Program lower(const ir::Program& program, const Target& target,
   pass::VectorShape shape;
   shape.bytes = target.vector_bytes();
   shape.registers = target.avx512 ? 32 : 16;
-  using ir::Level;
-  using ir::Program;
-  const auto simplify = [](const Program& p) { return pass::simplify(p); };
-  const std::vector<pass::Pass> passes = {
-      {"simplify", Level::tile, Level::tile, simplify},
-      {"pack_gemm_operands", Level::tile, Level::tile,
-       [&](const Program& p) { return pass::pack_gemm_operands(p, target.bf16_dot); }},
-      {"infer_layouts", Level::tile, Level::scheduled,
-       [&](const Program& p) { return pass::infer_layouts(p, shape); }},
-      {"plan_prefetch", Level::scheduled, Level::scheduled, pass::plan_prefetch},
-      {"lower_tile_ops", Level::scheduled, Level::scheduled,
-       [&](const Program& p) { return pass::lower_tile_ops(p, shape); }},
-      {"fuse_loops", Level::scheduled, Level::scheduled, pass::fuse_loops},
-      {"guard_bounds", Level::scheduled, Level::scheduled, pass::guard_bounds},
-      {"stream_outputs", Level::scheduled, Level::scheduled, pass::stream_outputs},
-      {"unroll_loops", Level::scheduled, Level::scheduled, pass::unroll_loops},
-      {"lower_parallel", Level::scheduled, Level::loop,
-       [&](const Program& p) { return pass::lower_parallel(p, shape); }},
-      {"apply_layouts", Level::loop, Level::loop, pass::apply_layouts},
-      {"simplify_loops", Level::loop, Level::loop, simplify},
-  };
   pass::RunOptions options{.diff = true, .keep_texts = report.keep_texts};
   if (const std::string dir = ir::option(program, "dump"); dir != "none") options.dump_dir = dir;
-  pass::RunResult result = pass::run(program, passes, options);
+  pass::RunResult result = pass::run(program, pass::loop_pipeline(shape, target.bf16_dot), options);
   for (const pass::PassTime& time : result.times) {
     report.steps.push_back({time.name, time.seconds * 1e3});
   }
