@@ -180,6 +180,12 @@ TEST(LaunchErrors, GridsAndThreads) {
                        "@: error[E-LAUNCH-05]: launch: the extent -1 is negative");
 }
 
+TEST(LaunchErrors, ThreadsThatAreNotFixed) {
+  expect_trace_error([](const Tensors&) { thread_extent(); },
+                     "@: error[E-LAUNCH-01]: thread_extent: the launch does not fix its threads\n"
+                     "  help: give .threads in the options of k.launch, or in the schedule");
+}
+
 TEST(LaunchErrors, BodiesOfAnotherNumberOfIndices) {
   expect_program_error([](Builder& k) { k.launch({1, 2}, [](Expr) {}); },
                        "@: launch: the body takes 1 indices, there are 2");

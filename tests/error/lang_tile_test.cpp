@@ -281,6 +281,21 @@ TEST(AtomicErrors, TypesPlacesAndOrders) {
       "  help: use relaxed, release or seq_cst");
 }
 
+TEST(VectorErrors, WidthsAndAlignment) {
+  expect_trace_error([](const Tensors& t) { load_vector(t.x(0, 0), 3); },
+                     "@: error[E-VEC-01]: load_vector: 3 elements of f32 are 96 bits\n"
+                     "  help: begin at an element and take 32, 64 or 128 bits");
+  expect_trace_error([](const Tensors& t) { load_vector(t.x(t.b, 6), 4); },
+                     "@: error[E-VEC-01]: load_vector: the first element is 2 past a multiple of 4 "
+                     "in x\n"
+                     "  help: begin at a multiple of 4");
+  expect_trace_error(
+      [](const Tensors& t) { store_vector(t.a(1), {0.f, 1.f}); },
+      "@: error[E-VEC-01]: store_vector: the first element is 1 past a multiple of 2 "
+      "in a\n"
+      "  help: begin at a multiple of 2");
+}
+
 TEST(TileErrors, ShapesThatDoNotBroadcast) {
   expect_trace_error([](const Tensors& t) { load(t.x(at(0, 8), all)) + load(t.x(at(0, 4), all)); },
                      "@: error[E-TILE-01]: +: shapes [8, 64] and [4, 64] don't broadcast\n"

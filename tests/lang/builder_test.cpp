@@ -33,6 +33,16 @@ program "scale_add" {
 }
 )");
 }
+TEST(Program, KnowsTheThreadsThatTheLaunchFixes) {
+  program("threads", [](Builder& k) {
+    k.launch({4}, {.threads = {32, 4}}, [&](Expr) {
+      EXPECT_EQ(thread_extent(0), 32);
+      EXPECT_EQ(thread_extent(1), 4);
+      EXPECT_EQ(thread_extent(2), 1);
+    });
+  });
+}
+
 TEST(Program, ExpandsTheRmsNormOfTheStyleGuide) {
   const ir::Program p = program("rms_norm", [](Builder& k) {
     const Expr n = k.dim("n");

@@ -213,6 +213,30 @@ TEST(Annotations, ReachTheDeclarations) {
             "}\n");
 }
 
+TEST(Vectors, AreListsOfNeighbors) {
+  EXPECT_EQ(traced([](const Tensors& t) {
+              const auto v = load_vector(t.x(t.b, 4), 2, t.b < 3);
+              store_vector(t.y(t.b, 8), {v[1], v[0]});
+              store_vector(t.y(t.b, 0), v, t.b > 1);
+            }),
+            "y[bx, 8] = if_else(bx < 3, x[bx, 5], 0.0)\n"
+            "y[bx, 9] = if_else(bx < 3, x[bx, 4], 0.0)\n"
+            "if bx > 1 {\n"
+            "  y[bx, 0] = if_else(bx < 3, x[bx, 4], 0.0)\n"
+            "  y[bx, 1] = if_else(bx < 3, x[bx, 5], 0.0)\n"
+            "}\n");
+}
+
+TEST(Vectors, PackTwoHalves) {
+  EXPECT_EQ(
+      traced([](const Tensors& t) {
+        const Expr word = let(pack(t.half(0), t.half(1)));
+        t.half(2) = unpack(word, f16)[1];
+      }),
+      "let v: u32 = cast(bitcast(half[1], u16), u32) << 16 | cast(bitcast(half[0], u16), u32)\n"
+      "half[2] = bitcast(cast(v >> 16, u16), f16)\n");
+}
+
 TEST(Debug, PrintsAssertsAndAssumes) {
   EXPECT_EQ(traced([](const Tensors& t) {
               const Buffer f = fragment(f32, {4}, "f");

@@ -152,7 +152,8 @@ Variable& Variable::operator=(const Operand& value) {
   return *this;
 }
 Variable& Variable::operator=(const Variable& other) {
-  return *this = Operand(other.value(), SourceLoc{});
+  const SourceLoc where = buffer_.loc();  // C++ tells no line here: that of the declaration
+  return *this = Operand(other.value(where), where);
 }
 #define TW_DEFINE(symbol, function)                                \
   Variable& Variable::operator symbol(const Operand & value) {     \

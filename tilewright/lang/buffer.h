@@ -55,6 +55,8 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(ir::Buffer buffer) : buffer_(std::move(buffer)) {}
+  /// Whether it is one; an optional parameter that is left out is none.
+  explicit operator bool() const { return bool(buffer_); }
 
   /// An element, or a part: dimensions without an entry are taken whole. Negative constants count
   /// from the end.

@@ -181,6 +181,7 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
     trace_.declare(vars.back());
     indices.emplace_back(vars.back());
   }
+  trace_.threads = threads;
   trace_.static_bytes = 0;
   trace_.raster = schedule.raster;
   trace_.raster_panel = schedule.raster_panel;
@@ -205,6 +206,16 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
 }
 void Builder::launch(const Extents& grid, const Body& body, SourceLoc where) {
   launch(grid, LaunchOptions{}, body, where);
+}
+
+int64_t thread_extent(int dim, SourceLoc where) {
+  const Trace& trace = Trace::in_launch({"thread_extent", where});
+  if (trace.threads.empty()) {
+    throw Error(codes::launch_01, where, "thread_extent: the launch does not fix its threads")
+        .help("give .threads in the options of k.launch, or in the schedule");
+  }
+  const auto d = static_cast<size_t>(dim);
+  return d < trace.threads.size() ? trace.threads[d] : 1;
 }
 
 // ---- programs ----

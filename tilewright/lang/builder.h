@@ -84,6 +84,9 @@ class Builder {
   const Case& case_;
 };
 
+/// Threads of a block along a dimension, where the launch fixes them (E-LAUNCH-01).
+int64_t thread_extent(int dim = 0, SourceLoc where = SourceLoc::here());
+
 /// Runs the callable once and gives the program that it wrote.
 ir::Program program(std::string_view name, const std::function<void(Builder&)>& author);
 /// The same with the constants of a case and the settings of a schedule (E-SCHED-01 for names that

@@ -18,3 +18,4 @@
 #include "tilewright/lang/scheduler.h"   // IWYU pragma: export
 #include "tilewright/lang/tile_ops.h"    // IWYU pragma: export
 #include "tilewright/lang/tile_value.h"  // IWYU pragma: export
+#include "tilewright/lang/vector.h"      // IWYU pragma: export

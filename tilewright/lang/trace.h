@@ -149,7 +149,8 @@ class Trace {
   std::map<ir::Buffer, std::string, ir::ById> layouts;
   ir::RasterOrder raster = ir::RasterOrder::none;  // of the launch that is open
   int64_t raster_panel = 0;
-  int64_t static_bytes = 0;  // of static shared memory in the launch that is open
+  std::vector<int64_t> threads;  // of the launch that is open; empty: not fixed
+  int64_t static_bytes = 0;      // of static shared memory in the launch that is open
 
  private:
   Schedule::Settings schedule_;
