@@ -18,6 +18,7 @@ using namespace nb::literals;
 /// The keyword `dtype` of all functions; see Call.
 using Dtype = std::optional<std::string>;
 
+void bind_activation(nb::module_& m);
 void bind_attention(nb::module_& m);
 void bind_gather(nb::module_& m);
 void bind_gemm(nb::module_& m);

@@ -59,6 +59,17 @@ Arg number(const std::string& kernel, const Param& param, nb::handle value) {
               nb::repr(value).c_str());
 }
 
+/// `scale(X, a) -> Y`.
+std::string signature(const Kernel& kernel) {
+  std::string inputs, outputs;
+  for (const Param& p : kernel.metadata().params) {
+    if (p.kind == ParamKind::workspace) continue;
+    std::string& names = p.kind == ParamKind::output ? outputs : inputs;
+    names += (names.empty() ? "" : ", ") + p.name;
+  }
+  return format("{}({}) -> {}", kernel.name(), inputs, outputs.empty() ? "None" : outputs);
+}
+
 /// The arguments of a call: those that the caller gives in order, then `out`.
 nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out) {
   const std::string& name = kernel.name();
@@ -79,8 +90,9 @@ nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out)
   const bool in_place = outs.empty() && outputs > 0 && given.size() == inputs + outputs;
   if (!in_place && (given.size() != inputs || (!outs.empty() && outs.size() != outputs))) {
     throw Error(codes::host_01, {},
-                "{}: expected {} arguments and {} outputs, got {} and {} as out; {}", name, inputs,
-                outputs, given.size(), outs.size(), kernel.explain());
+                "{}: expected {} arguments and {} outputs, got {} and {} as out", name, inputs,
+                outputs, given.size(), outs.size())
+        .note("it is {}", signature(kernel));
   }
   // 2. Each becomes an Arg. Those refer to the tensors, so these must not move.
   Call call(name.c_str());

@@ -16,7 +16,7 @@ namespace {
 PyObject* exception_of(const Error& error) {
   const Code code = error.code();
   if (dynamic_cast<const kernels::DtypeError*>(&error) != nullptr || code == codes::host_01 ||
-      code == codes::host_03) {
+      code == codes::host_03 || code == codes::type_01) {
     return PyExc_TypeError;
   }
   if (code == codes::tgt_03) return PyExc_NotImplementedError;
@@ -65,6 +65,7 @@ NB_MODULE(_tilewright, m) {
   m.attr("__version__") = TW_VERSION;
   m.def("info", &info,
         "Version, build id, targets, threads of a launch and folder of the disk cache.");
+  bind_activation(m);
   bind_attention(m);
   bind_gather(m);
   bind_gemm(m);

@@ -80,6 +80,11 @@ def test_readable_memory_is_an_input_but_no_output() -> None:
             "softmax: x is i32 [4, 8], it must be f32, bf16 or f16",
         ),
         (
+            lambda: tw.softmax(Shared(np.zeros((2, 2), "complex64"))),
+            TypeError,
+            "error[E-TYPE-01]: dlpack: no dtype for code 5, 64 bits, 1 lanes",
+        ),
+        (
             lambda: tw.softmax(random(8)),
             ValueError,
             "softmax: x is f32 [8], it must have 2 dimensions",

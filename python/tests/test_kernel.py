@@ -49,7 +49,9 @@ def test_unsigned_integers_stand_for_formats_that_numpy_lacks() -> None:
 
 def test_wrong_calls_are_refused(scale: tw.Kernel) -> None:
     x = np.zeros(4, "float32")
-    with pytest.raises(TypeError, match="scale: expected 2 arguments and 1 output"):
+    with pytest.raises(
+        TypeError, match=r"expected 2 arguments and 1 outputs, got 1 and 0.*\n.*scale\(X, a\) -> Y"
+    ):
         scale(x)
     with pytest.raises(TypeError, match="a must be a number, it is 'two'"):
         scale(x, "two")
@@ -59,6 +61,11 @@ def test_wrong_calls_are_refused(scale: tw.Kernel) -> None:
         scale(x.reshape(2, 2), 2)
     with pytest.raises(ValueError, match="scale: Y is read-only"):
         scale(x, 2, out=np.broadcast_to(np.float32(0), (4,)))
+
+
+def test_a_target_that_is_not_there_is_a_runtime_error() -> None:
+    with pytest.raises(RuntimeError, match="E-TGT-04"):
+        tw.compile_text(SCALE, target="cuda:sm_90a")
 
 
 def test_a_text_that_is_no_program_is_refused_with_its_place() -> None:

@@ -48,6 +48,20 @@ def test_gemm_has_bias_activation_and_residual(activation: str) -> None:
     expect_close(found, wanted, 9)
 
 
+@pytest.mark.parametrize("name", ["relu", "gelu", "gelu_tanh", "silu"])
+def test_activations_take_any_shape(name: str) -> None:
+    for shape in [(0,), (7,), (3, 5, 9)]:
+        x = random(shape)
+        wanted = reference.ACTIVATIONS[name](x.astype("float64")) if x.size else x
+        expect_close(getattr(tw, name)(x), wanted, 4)
+
+
+def test_gated_activation_multiplies() -> None:
+    gate, x = random((4, 33)), random((4, 33), seed=1)
+    expect_close(tw.silu_mul(gate, x), reference.ACTIVATIONS["silu"](gate) * x, 8)
+    expect_close(tw.sigmoid(x), 1 / (1 + np.exp(-x.astype("float64"))), 4)
+
+
 def test_gemm_takes_a_transposed_and_an_output_dtype() -> None:
     a, b = random((9, 5), "float16"), random((9, 11), "float16")
     found = tw.gemm(a, b, trans_a=True, out_dtype="f32")
@@ -71,6 +85,15 @@ def test_casts_to_e4m3_have_a_scale_for_each_group_or_block(shape: tuple[int, in
     assert (np.log2(sf) == np.round(np.log2(sf))).all()
     scale = np.kron(sf, np.ones((128, 128)))[: shape[0], : shape[1]]
     np.testing.assert_allclose(codes.astype("float32") * scale, x, rtol=2**-4, atol=1e-2)
+
+
+def test_gemm_fp8_multiplies_what_the_casts_give() -> None:
+    a, b = random((5, 160)), random((140, 160), seed=1)
+    codes_a, sf_a = tw.per_token_group_cast(a)
+    codes_b, sf_b = tw.per_block_cast(b)
+    values_a = codes_a.astype("float64") * np.repeat(sf_a, 128, axis=1)[:, :160]
+    values_b = codes_b.astype("float64") * np.kron(sf_b, np.ones((128, 128)))[:140, :160]
+    expect_close(tw.gemm_fp8(codes_a, sf_a, codes_b, sf_b), values_a @ values_b.T, 160)
 
 
 def test_cast_rounds_like_ml_dtypes() -> None:
