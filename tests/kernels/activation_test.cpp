@@ -6,6 +6,7 @@
 
 #include "tests/kernels/tensors.h"
 #include "tests/reference/gemm.h"
+#include "tests/reference/tolerance.h"
 #include "tilewright/base/format.h"
 
 namespace tw {
@@ -42,7 +43,7 @@ TEST(Activations, AgreeWithTheReferenceForAnyShape) {
         std::vector<double> wanted = values(x);
         for (double& v : wanted) v = f.wanted(v);
         // gelu cancels where x is far below 0: 1 + erf is off by an ulp of 1, times |x| / 2.
-        test::expect_close(y, wanted, 2 * test::half_ulp(dtype) + 4e-6, 2e-6,
+        test::expect_close(y, wanted, 2 * reference::unit_roundoff(dtype) + 4e-6, 2e-6,
                            format("{} of {} {}", f.name, dtype, shape));
       }
     }
@@ -84,7 +85,7 @@ TEST(SiluMul, AgreesWithTheReference) {
       kernels::silu_mul(gate, x, y);
       std::vector<double> wanted = values(gate), factor = values(x);
       for (size_t i = 0; i < wanted.size(); ++i) wanted[i] *= sigmoid(wanted[i]) * factor[i];
-      test::expect_close(y, wanted, 2 * test::half_ulp(dtype) + 1e-6, 1e-6,
+      test::expect_close(y, wanted, 2 * reference::unit_roundoff(dtype) + 1e-6, 1e-6,
                          format("{}, n {}", dtype, n));
     }
   }

@@ -6,6 +6,7 @@
 
 #include "tests/kernels/tensors.h"
 #include "tests/reference/attention.h"
+#include "tests/reference/tolerance.h"
 #include "tilewright/base/format.h"
 
 namespace tw {
@@ -36,7 +37,9 @@ struct Case {
 
 /// Terms of the softmax are rounded to the dtype, then the result; the values of v are below 2.
 /// Scores of up to 256 products below 4 in f32 are off by 256 * 4 * 2^-24, scaled.
-double absolute(DType dtype) { return (dtype == f32 ? 0 : 2 * test::half_ulp(dtype)) + 2e-5; }
+double absolute(DType dtype) {
+  return (dtype == f32 ? 0 : 2 * reference::unit_roundoff(dtype)) + 2e-5;
+}
 
 OwnedTensor integers(DType dtype, const std::vector<int64_t>& list) {
   OwnedTensor tensor(dtype, {static_cast<int64_t>(list.size())});
@@ -56,7 +59,8 @@ void check(const Case& c) {
                       .key_lengths = c.lengths.empty() ? nullptr : &lengths.view(),
                       .lse = &lse.view()});
   const auto wanted = reference::attention(c.reference(), values(q), values(k), values(v));
-  test::expect_close(o, wanted.o, 2 * test::half_ulp(c.dtype), absolute(c.dtype), c.name());
+  test::expect_close(o, wanted.o, 2 * reference::unit_roundoff(c.dtype), absolute(c.dtype),
+                     c.name());
   test::expect_close(lse, wanted.lse, 1e-5, 2e-5, "lse of " + c.name());
 }
 
@@ -151,7 +155,7 @@ void check_packed(DType dtype, const std::vector<int64_t>& cu, int64_t hq, int64
     const auto wanted = reference::attention(c.reference(), values(q.view().slice(0, first, n)),
                                              values(k.view().slice(0, first, n)),
                                              values(v.view().slice(0, first, n)));
-    test::expect_close(o.view().slice(0, first, n), wanted.o, 2 * test::half_ulp(dtype),
+    test::expect_close(o.view().slice(0, first, n), wanted.o, 2 * reference::unit_roundoff(dtype),
                        absolute(dtype), "packed " + c.name());
     test::expect_close(lse.view().slice(1, first, n), wanted.lse, 1e-5, 2e-5, "lse, " + c.name());
   }

@@ -6,6 +6,7 @@
 
 #include "tests/kernels/tensors.h"
 #include "tests/reference/gemm.h"
+#include "tests/reference/tolerance.h"
 #include "tilewright/base/format.h"
 
 namespace tw {
@@ -34,7 +35,7 @@ void check(DType dtype, DType out, int64_t m, int64_t n, int64_t k, const GemmAr
     wanted[i] = reference::activate(args.activation, wanted[i]);
     if (!residual.empty()) wanted[i] += residual[i];
   }
-  test::expect_close(c, wanted, 2 * test::half_ulp(out), absolute(k) * 2,
+  test::expect_close(c, wanted, 2 * reference::unit_roundoff(out), absolute(k) * 2,
                      format("{} to {}, m {}, n {}, k {}, trans {} {}", dtype, out, m, n, k,
                             args.trans_a, args.trans_b));
 }
@@ -105,8 +106,8 @@ void check_batch(const Tensor& a, const Tensor& b, const Tensor& c, const GemmAr
     for (size_t i = 0; i < wanted.size(); ++i) {
       wanted[i] = reference::activate(args.activation, wanted[i] + bias[i % n]) + residual[i];
     }
-    test::expect_close(c.select(0, s), wanted, 2 * test::half_ulp(c.dtype()), absolute(200),
-                       format("{}, entry {}", what, s));
+    test::expect_close(c.select(0, s), wanted, 2 * reference::unit_roundoff(c.dtype()),
+                       absolute(200), format("{}, entry {}", what, s));
   }
 }
 
@@ -194,7 +195,7 @@ void check_fp8(DType out, int64_t m, int64_t n, int64_t k, const GemmArgs& args 
     wanted[i] =
         reference::activate(args.activation, wanted[i] + bias[i % bias.size()]) + residual[i];
   }
-  test::expect_close(c, wanted, 2 * test::half_ulp(out), absolute(k) * 2,
+  test::expect_close(c, wanted, 2 * reference::unit_roundoff(out), absolute(k) * 2,
                      format("e4m3 to {}, m {}, n {}, k {}", out, m, n, k));
 }
 

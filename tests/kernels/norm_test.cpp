@@ -4,6 +4,7 @@
 
 #include "tests/kernels/tensors.h"
 #include "tests/reference/norm.h"
+#include "tests/reference/tolerance.h"
 #include "tilewright/base/format.h"
 
 namespace tw {
@@ -31,7 +32,9 @@ std::vector<Case> cases() {
 }
 
 /// The error of the result's rounding, and of a sum of h terms in f32 folded by vectors.
-double tolerance(const Case& c) { return 2 * test::half_ulp(c.dtype) + 40 * test::half_ulp(f32); }
+double tolerance(const Case& c) {
+  return 2 * reference::unit_roundoff(c.dtype) + 40 * reference::unit_roundoff(f32);
+}
 
 std::string name(const Case& c) { return format("{} [{}, {}], gap {}", c.dtype, c.n, c.h, c.gap); }
 

@@ -94,25 +94,6 @@ void expect_close(const Tensor& got, const std::vector<double>& wanted, double r
   }
 }
 
-double half_ulp(DType dtype) {
-  switch (dtype.scalar) {
-    case Scalar::f64:
-      return 0x1p-53;
-    case Scalar::f32:
-      return 0x1p-24;
-    case Scalar::f16:
-      return 0x1p-11;
-    case Scalar::bf16:
-      return 0x1p-8;
-    case Scalar::e4m3:
-      return 0x1p-4;
-    case Scalar::e5m2:
-      return 0x1p-3;
-    default:
-      return 0;
-  }
-}
-
 std::string error_of(const std::function<void()>& f) {
   try {
     f();

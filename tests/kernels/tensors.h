@@ -28,9 +28,6 @@ void assign(const Tensor& tensor, const std::vector<double>& values);
 void expect_close(const Tensor& got, const std::vector<double>& wanted, double relative,
                   double absolute, const std::string& what);
 
-/// Half a unit of the last place of a dtype, relative to the value: what one rounding costs.
-double half_ulp(DType dtype);
-
 /// Runs f and returns the text of the Error that it throws; fails when it throws none.
 std::string error_of(const std::function<void()>& f);
 

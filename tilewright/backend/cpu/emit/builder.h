@@ -112,10 +112,6 @@ class Builder {
   Val masked_load(Val pointer, Val mask, Val otherwise, const Access& access);
   void masked_store(Val pointer, Val mask, Val value, const Access& access);
   Val gather(Val pointers, Val mask, Val otherwise, const Access& access);
-  /// The same on an intrinsic that reads or writes memory.
-  Val with_access(Val call, const Access& access) {
-    return finish_access(call.ref(), access, false);
-  }
   void scatter(Val pointers, Val mask, Val value, const Access& access);
   /// A new class of memory: accesses of different classes don't touch the same bytes.
   LLVMOpaqueMetadata* alias_class(const std::string& name);

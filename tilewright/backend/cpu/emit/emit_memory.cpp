@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tilewright/backend/cpu/atoms/masked.h"
 #include "tilewright/backend/cpu/emit/emitter.h"
 #include "tilewright/backend/cpu/rules/convert.h"
 #include "tilewright/base/codes.h"
@@ -149,8 +148,8 @@ Value Emitter::load_at(const Address& at) {
     const Val p = pointer(at, at.index.val + *low);
     if (is_contiguous(offsets)) {
       const int n = element_lanes(dtype);
-      const Val v =
-          masked ? load_masked(target_, p, wide_mask(dtype), elem, how) : b_.load(p, elem, n, how);
+      const Val v = masked ? b_.masked_load(p, wide_mask(dtype), b_.zero(elem, n), how)
+                           : b_.load(p, elem, n, how);
       return {.val = from_memory(dtype, v), .varying = true};
     }
     const int64_t span = *high - *low + 1;
