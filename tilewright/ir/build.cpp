@@ -236,6 +236,27 @@ std::vector<Expr> strides_of(const Buffer& buffer) {
   return strides;
 }
 
+std::vector<size_t> iterated_dims(const Region& region) {
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < region.extent.size(); ++d) {
+    if (!is_int(region.extent[d], 1)) dims.push_back(d);
+  }
+  return dims;
+}
+ReduceKind fold_of(ScanKind scan) {
+  switch (scan) {
+    case ScanKind::sum:
+      return ReduceKind::sum;
+    case ScanKind::max:
+      return ReduceKind::max;
+    case ScanKind::min:
+      return ReduceKind::min;
+    case ScanKind::prod:
+      return ReduceKind::prod;
+  }
+  return {};
+}
+
 Stmt seq(std::vector<Stmt> stmts) {
   std::vector<Stmt> flat;
   for (Stmt& s : stmts) {

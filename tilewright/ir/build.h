@@ -76,6 +76,11 @@ Stmt store(const Buffer& buffer, std::vector<Expr> indices, Expr value, bool unc
 /// Strides in elements: those declared, or row-major.
 std::vector<Expr> strides_of(const Buffer& buffer);
 
+/// The dimensions of a region that a tile operation iterates: those whose extent is not 1.
+std::vector<size_t> iterated_dims(const Region& region);
+/// The reduction whose steps a scan makes.
+ReduceKind fold_of(ScanKind scan);
+
 // ---- statements ----
 /// A sequence; nested sequences without bindings are flattened, a single statement stays itself.
 Stmt seq(std::vector<Stmt> stmts);

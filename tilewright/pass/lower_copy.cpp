@@ -5,15 +5,6 @@
 namespace tw::pass {
 namespace {
 
-/// The dimensions of a region that are iterated: those whose extent is not 1.
-std::vector<size_t> iterated_dims(const ir::Region& region) {
-  std::vector<size_t> dims;
-  for (size_t d = 0; d < region.extent.size(); ++d) {
-    if (!ir::is_int(region.extent[d], 1)) dims.push_back(d);
-  }
-  return dims;
-}
-
 std::vector<ir::Expr> indices_of(const ir::Region& region, const std::vector<size_t>& dims,
                                  const std::vector<ir::Var>& vars) {
   std::vector<ir::Expr> indices = region.begin;
@@ -47,8 +38,8 @@ ir::Stmt over_box(const ir::Region& region, const std::vector<size_t>& dims,
 }  // namespace
 
 ir::Stmt lower_copy(const ir::Copy& copy) {
-  const auto dst_dims = iterated_dims(copy.dst);
-  auto src_dims = iterated_dims(copy.src);
+  const auto dst_dims = ir::iterated_dims(copy.dst);
+  const auto src_dims = ir::iterated_dims(copy.src);
   const auto vars = loop_vars(dst_dims.size());
   if (copy.transpose) {
     // dst(..., j, i) = src(..., i, j): all dimensions of both sides correspond in place, also those
@@ -86,7 +77,7 @@ ir::Stmt lower_copy(const ir::Copy& copy) {
 }
 
 ir::Stmt lower_fill(const ir::Fill& fill) {
-  const auto dims = iterated_dims(fill.dst);
+  const auto dims = ir::iterated_dims(fill.dst);
   const auto vars = loop_vars(dims.size());
   return over_box(
       fill.dst, dims, vars, 0, fill.loc,

@@ -360,10 +360,7 @@ class LowerParallel : public ir::Rewriter {
     std::vector<Stmt> stmts;
     for (const ir::Region& tile : loop.prefetch) {
       // The tile's iterated dimensions must be the box's, and its lanes contiguous.
-      std::vector<size_t> dims;
-      for (size_t d = 0; d < tile.extent.size(); ++d) {
-        if (!ir::is_int(tile.extent[d], 1)) dims.push_back(d);
-      }
+      const std::vector<size_t> dims = ir::iterated_dims(tile);
       if (dims.size() != loop.vars.size() || dims[lane_dim] + 1 != tile.extent.size()) continue;
       const int64_t line = 64 * 8 / tile.buffer.dtype().bits();
       for (int64_t first = 0; first < lanes; first += line) {

@@ -6,29 +6,12 @@
 #include "tilewright/pass/lower_tile_ops.h"
 
 namespace tw::pass {
-namespace {
-
-ir::ReduceKind fold_of(ir::ScanKind kind) {
-  switch (kind) {
-    case ir::ScanKind::sum:
-      return ir::ReduceKind::sum;
-    case ir::ScanKind::max:
-      return ir::ReduceKind::max;
-    case ir::ScanKind::min:
-      return ir::ReduceKind::min;
-    case ir::ScanKind::prod:
-      return ir::ReduceKind::prod;
-  }
-  return {};
-}
-
-}  // namespace
 
 ir::Stmt lower_scan(const ir::Scan& scan, const VectorShape& shape) {
   const auto dim = static_cast<size_t>(scan.dim);
   const size_t rank = scan.src.extent.size();
   const DType accumulator = accumulator_type(scan.dst.buffer.dtype(), false);
-  const ir::ReduceKind fold = fold_of(scan.scan);
+  const ir::ReduceKind fold = ir::fold_of(scan.scan);
   const int64_t n = *ir::as_int(scan.src.extent[dim]);
 
   // at[d]: the present element relative to the boxes of src and dst.

@@ -229,13 +229,7 @@ class Repack : public ir::Rewriter {
   /// Loops over a copy's box with the element of src for given indices of dst.
   template <class Body>
   Stmt over(const ir::Copy& copy, const Buffer& dst, Body body) {
-    std::vector<size_t> from, to;
-    for (size_t d = 0; d < copy.src.extent.size(); ++d) {
-      if (!ir::is_int(copy.src.extent[d], 1)) from.push_back(d);
-    }
-    for (size_t d = 0; d < copy.dst.extent.size(); ++d) {
-      if (!ir::is_int(copy.dst.extent[d], 1)) to.push_back(d);
-    }
+    const auto from = ir::iterated_dims(copy.src), to = ir::iterated_dims(copy.dst);
     return ir::make<ir::Parallel>(copy.loc, [&](ir::Parallel& n) {
       std::vector<Expr> at = copy.dst.begin;
       for (const size_t d : to) {

@@ -5,6 +5,7 @@
 
 #include "tilewright/base/convert.h"
 #include "tilewright/base/format.h"
+#include "tilewright/ir/build.h"
 #include "tilewright/sim/translate.h"
 
 namespace tw::sim {
@@ -261,18 +262,7 @@ Exec Translator::reduce(const ir::Reduce& reduce) {
 }
 
 Exec Translator::scan(const ir::Scan& scan) {
-  const auto kind = [&] {
-    switch (scan.scan) {
-      case ir::ScanKind::sum:
-        return ir::ReduceKind::sum;
-      case ir::ScanKind::max:
-        return ir::ReduceKind::max;
-      case ir::ScanKind::min:
-        return ir::ReduceKind::min;
-      default:
-        return ir::ReduceKind::prod;
-    }
-  }();
+  const ir::ReduceKind kind = ir::fold_of(scan.scan);
   const DType dtype = scan.dst.buffer.dtype();
   const DType partial = fold_dtype(dtype, false);
   const ElementFn fold = fold_function(kind, partial, false);
