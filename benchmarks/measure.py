@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Thread pools of other libraries spin for a while when their work is done, and would take the
-# cores away from whoever is next.
-REST_SECONDS = 0.03
+# Thread pools of other libraries spin when their work is done (OpenBLAS 0.3.31: some 100 ms) and
+# take the cores away from whoever is next.
+REST_SECONDS = 0.15
+# After the rest caches are cold, and a woken thread may share its waker's core for a while.
+WARM_SECONDS = 0.02
 SAMPLE_SECONDS = 0.002
 
 
@@ -35,6 +37,13 @@ def _sample(call: Callable[[], object], calls: int) -> float:
     return (time.perf_counter() - start) / calls * 1e6
 
 
+def _warm(call: Callable[[], object]) -> None:
+    end = time.perf_counter() + WARM_SECONDS
+    call()
+    while time.perf_counter() < end:
+        call()
+
+
 def interleaved(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, Times]:
     """Calls each contestant in each of the rounds, short ones several times; all have run before.
 
@@ -48,9 +57,6 @@ def interleaved(contestants: dict[str, Callable[[], object]], rounds: int) -> di
     for i in range(rounds):
         for name in sorted(contestants, reverse=i % 2 == 1):
             time.sleep(REST_SECONDS)
-            if calls[name] > 1:
-                contestants[
-                    name
-                ]()  # the rest has cooled the caches, which a long call won't notice
+            _warm(contestants[name])
             samples[name].append(_sample(contestants[name], calls[name]))
     return {name: Times(each) for name, each in samples.items()}

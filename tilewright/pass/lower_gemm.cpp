@@ -53,9 +53,9 @@ class MicroKernels {
   }
 
   ir::Stmt build() {
-    // A panel of rows of a stays in L1 while the panels of b stream past it.
-    return blocks(m_, rows_, "ip", [&](const Expr& row, int64_t rows) {
-      return blocks(n_, columns_, "jp", [&](const Expr& column, int64_t columns) {
+    // A panel of b stays in L1 while the rows of a, which are fewer bytes, stream past it.
+    return blocks(n_, columns_, "jp", [&](const Expr& column, int64_t columns) {
+      return blocks(m_, rows_, "ip", [&](const Expr& row, int64_t rows) {
         return block(row, column, rows, columns);
       });
     });
@@ -143,10 +143,10 @@ class MicroKernels {
     const int64_t groups = k_ / kGroup;
     if (groups > 0) {
       const ir::Var group = ir::Var::make("kg", i64);
-      // How many groups the whole multiply has run: blocks of columns run within blocks of rows.
+      // How many groups the whole multiply has run: blocks of rows run within blocks of columns.
       const Expr blocks_done =
-          ir::add(ir::mul(ir::floordiv(row, ir::index(rows_)), ir::index(n_ / columns_)),
-                  ir::floordiv(column, ir::index(columns_)));
+          ir::add(ir::mul(ir::floordiv(column, ir::index(columns_)), ir::index(m_ / rows_)),
+                  ir::floordiv(row, ir::index(rows_)));
       const Expr done = ir::add(ir::mul(blocks_done, ir::index(groups)), group);
       std::vector<ir::Stmt> body = prefetches(done, m_ / rows_ * (n_ / columns_) * groups);
       for (int64_t i = 0; i < kGroup; ++i) {

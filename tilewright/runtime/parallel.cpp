@@ -8,6 +8,7 @@
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include "tilewright/base/env.h"
@@ -100,6 +101,18 @@ class ScratchLease {
   void* memory_ = nullptr;
 };
 
+// The kernel may wake a worker on the core of the thread that launches and leave both there for
+// many milliseconds although another core is idle (seen in virtual machines, whose halted cores
+// don't count as idle). Such a worker leaves; later wake-ups find it where it went.
+void leave_core(int core) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0) return;
+  sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
 // Never destroyed: the pool's threads may outlive static objects.
 tbb::task_arena& arena() {
   static tbb::task_arena& arena = *new tbb::task_arena(thread_count());
@@ -142,9 +155,14 @@ int32_t parallel_blocks(int64_t blocks, int64_t scratch_bytes, BlockBody body, v
   }
   std::atomic<int32_t> result = 0;
   char begin, end;  // points in time
+  const pthread_t launching_thread = pthread_self();
+  const int launching_core = sched_getcpu();
   happens_before(&begin);
   const auto run = [&](const tbb::blocked_range<int64_t>& range, tbb::task_group_context& group) {
     const InsideBody inside(&begin, &end);
+    if (sched_getcpu() == launching_core && pthread_self() != launching_thread) {
+      leave_core(launching_core);
+    }
     const ScratchLease scratch(scratch_bytes);
     const int32_t status = body(context, range.begin(), range.end(), scratch.memory());
     int32_t none = 0;
