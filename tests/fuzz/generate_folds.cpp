@@ -79,6 +79,8 @@ void Generator::reduce() {
     src = summable(tiny, kSummed);
   } else {
     const Tile* found = pick([&](const Tile& t) {
+      if (kind == ReduceKind::abs_max && t.dtype().is_signed_int() && !t.small)
+        return false;  // the magnitude of the lowest value isn't defined
       return !t.is_rough() &&
              (bits ? t.dtype().is_int() || t.dtype().is_bool()
                    : t.dtype().is_int() || (t.dtype().has_float_arithmetic() && t.dtype() != tf32));

@@ -170,6 +170,26 @@ program "p" {
   }
 }
 
+TEST(LowerLoops, MagnitudesOfSignedElementsFitUnsignedResults) {
+  expect_same_meaning(R"(tilewright ir 1
+program "p" {
+  input X: i32[5, 77]
+  output R: i32[5]
+  output C: i32[77]
+  launch bx in 1 {
+    alloc t: i32[5, 77] fragment
+    alloc r: u32[5] fragment
+    alloc c: u32[77] fragment
+    copy X -> t
+    t[1, 2] = -2147483648
+    reduce abs_max t -> r over [1]
+    reduce abs_sum t -> c over [0]
+    parallel i in 5 { R[i] = cast(r[i], i32) }
+    parallel i in 77 { C[i] = cast(c[i], i32) }
+  }
+})");
+}
+
 TEST(LowerLoops, ReducersFoldLanes) {
   expect_same_meaning(R"(tilewright ir 1
 program "p" {

@@ -120,6 +120,19 @@ TEST(Findings, UndefinedArithmetic) {
             "p.tw:2: signed_overflow: add(1, 2147483647) overflows i32\n");
 }
 
+TEST(Findings, TheMagnitudeOfTheLowestValueOverflows) {
+  for (const std::string kind : {"abs_max", "abs_sum"}) {
+    const auto of = [&](const std::string& element) {
+      return findings("alloc s: i32[2] fragment fill s = " + element +
+                          " alloc d: i32[1] fragment reduce " + kind + " s -> d over [0]",
+                      {.check_overflow = true});
+    };
+    EXPECT_EQ(of("-2147483647 + X[7]"), "");
+    EXPECT_EQ(of("-2147483648"),
+              "p.tw:2: signed_overflow: abs(-2147483648) overflows i32 (2 times)\n");
+  }
+}
+
 TEST(Findings, ALoopThatDoesNotEnd) {
   EXPECT_EQ(findings("while true { Y[0] = 1 }", {.max_steps = 1000}),
             "p.tw:2: endless_loop: the program ran more than 1000 iterations\n");

@@ -162,6 +162,15 @@ TEST(Interpreter, ReducesAlongADimension) {
   EXPECT_THAT(reduced("reduce prod s -> d over [1]")[0], -10);
 }
 
+TEST(Interpreter, AnUnsignedResultHoldsTheMagnitudeOfTheLowestValue) {
+  TextRun p(
+      "input X: i8[3] output Y: u8[2] launch b in 1 { alloc s: i8[3] fragment copy X -> s "
+      "alloc d: u8[1] fragment reduce abs_max s -> d over [0] copy d -> Y[0 :+ 1] "
+      "reduce abs_sum s -> d over [0] copy d -> Y[1 :+ 1] }");
+  p.tensor("X", {3}, {-128, -1, 5}).tensor("Y", {2});
+  EXPECT_THAT(p.elements("Y"), ElementsAre(128, 134));
+}
+
 TEST(Interpreter, CombinesAReductionWithWhatWasThereUnlessCleared) {
   EXPECT_THAT(reduced("reduce sum s -> d over [1] with clear=false")[0], 8);
   EXPECT_THAT(reduced("reduce max s -> d over [1] with clear=false"), ElementsAre(10, 10));

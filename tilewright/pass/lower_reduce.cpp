@@ -300,9 +300,12 @@ Expr reduce_step(ReduceKind kind, bool propagate_nan, const Expr& a, const Expr&
 Expr reduce_element(ReduceKind kind, DType accumulator, const Expr& element) {
   if (kind == ReduceKind::any || kind == ReduceKind::all) return ir::cast(bool_, element);
   const Expr value = ir::cast(accumulator, element);
-  const bool magnitude = kind == ReduceKind::abs_sum || kind == ReduceKind::abs_max;
-  if (!magnitude || accumulator.is_unsigned_int() || accumulator.is_bool()) return value;
-  return ir::op(OpCode::abs, accumulator, {value});
+  if (kind != ReduceKind::abs_sum && kind != ReduceKind::abs_max) return value;
+  if (!accumulator.is_unsigned_int()) return ir::op(OpCode::abs, accumulator, {value});
+  if (!element.dtype().is_signed_int()) return value;
+  const Expr negative = ir::op(OpCode::lt, bool_, {element, ir::zero(element.dtype())});
+  return ir::select(negative, ir::op(OpCode::sub, accumulator, {ir::zero(accumulator), value}),
+                    value);
 }
 
 ir::Stmt lower_reduce(const ir::Reduce& reduce, const VectorShape& shape) {

@@ -17,6 +17,9 @@ struct RegionCode {
   std::vector<Eval> begin, extent;
 };
 
+/// What an element contributes to a fold.
+using Contribution = std::function<Bits(Bits element, Machine&)>;
+
 class Translator {
  public:
   explicit Translator(const RunOptions& options) : options_(options) {}
@@ -67,6 +70,7 @@ class Translator {
   Exec copy(const ir::Copy& copy);
   Exec fill(const ir::Fill& fill);
   Exec gemm(const ir::Gemm& gemm);
+  Contribution contribution(const ir::Reduce& reduce, DType partial);
   Exec reduce(const ir::Reduce& reduce);
   Exec scan(const ir::Scan& scan);
   Exec reducer_init(const ir::ReducerInit& init);

@@ -215,6 +215,29 @@ Exec Translator::gemm(const ir::Gemm& gemm) {
   };
 }
 
+/// What an element of a reduction's source contributes, as a value of the type `partial`.
+Contribution Translator::contribution(const ir::Reduce& reduce, DType partial) {
+  const DType dtype = reduce.src.buffer.dtype();
+  const auto value = [=](Bits element, Machine&) { return convert_bits(element, dtype, partial); };
+  if (reduce.reduce != ir::ReduceKind::abs_sum && reduce.reduce != ir::ReduceKind::abs_max)
+    return value;
+  if (partial.is_unsigned_int()) {
+    return [=, minus = element_function(ir::OpCode::sub, partial)](Bits element, Machine& m) {
+      const bool negative = dtype.is_signed_int() && decode_int(element, dtype) < 0;
+      return negative ? minus(0, value(element, m), 0) : value(element, m);
+    };
+  }
+  return [=, abs = element_function(ir::OpCode::abs, partial), key = &reduce, where = reduce.loc,
+          checked = options_.check_overflow && partial.is_signed_int()](Bits element, Machine& m) {
+    const Bits x = value(element, m);
+    if (checked && overflows(ir::OpCode::abs, partial, x, 0)) {
+      m.report(FindingKind::signed_overflow, key, where,
+               [&] { return format("abs({}) overflows {}", value_text(x, partial), partial); });
+    }
+    return abs(x, 0, 0);
+  };
+}
+
 Exec Translator::reduce(const ir::Reduce& reduce) {
   const ir::ReduceKind kind = reduce.reduce;
   const bool is_predicate = kind == ir::ReduceKind::any || kind == ir::ReduceKind::all;
@@ -222,10 +245,9 @@ Exec Translator::reduce(const ir::Reduce& reduce) {
   const DType partial = is_predicate ? bool_ : fold_dtype(dtype, reduce.low_precision);
   const ElementFn fold = fold_function(kind, partial, reduce.propagate_nan);
   TW_CHECK(fold != nullptr, "reduction {} of {}", ir::enum_name(kind), dtype);
-  const bool maps = kind == ir::ReduceKind::abs_sum || kind == ir::ReduceKind::abs_max;
-  const ElementFn map = maps ? element_function(ir::OpCode::abs, partial) : nullptr;
+  const Contribution contribution = this->contribution(reduce, partial);
   return [=, from = region(reduce.src, reduce.loc), to = region(reduce.dst, reduce.loc),
-          dims = reduce.dims, clear = reduce.clear, src_dtype = reduce.src.buffer.dtype(),
+          dims = reduce.dims, clear = reduce.clear,
           identity = fold_identity(kind, partial)](Machine& m) {
     const Box src(from, m), dst(to, m);
     Axes folded{&src, {}}, kept{&src, {}}, written{&dst, {}};
@@ -250,8 +272,7 @@ Exec Translator::reduce(const ir::Reduce& reduce) {
       Bits sum = identity;
       for (int64_t n = 0; n < count; ++n) {
         const Bits element = m.load(*src.place, folded.place_at(row, point_of(n, inner)));
-        const Bits value = convert_bits(element, src_dtype, partial);
-        sum = fold(sum, map != nullptr ? map(value, 0, 0) : value, 0);
+        sum = fold(sum, contribution(element, m), 0);
       }
       const Index at = written.place_at(dst.begin, point);
       if (!clear) sum = fold(convert_bits(m.load(*dst.place, at), dtype, partial), sum, 0);
