@@ -37,6 +37,32 @@ TEST(FuseLoops, AConditionalStoreEndsWhatIsKnown) {
              "parallel i in 8 { t[i] = 1.0\n if X[i] > 0.0 { t[i] = 0.0 }\n Y[i] = t[i] }"));
 }
 
+TEST(FuseLoops, ALoopMovesPastWhatDoesntTouchIt) {
+  const std::string between = "alloc s: f32[1] fragment\nparallel k in 1 { s[0] = X[3] }\n";
+  EXPECT_IR_EQ(
+      fuse_loops(launch("alloc t: f32[8] fragment\nparallel i in 8 { t[i] = X[i] }\n" + between +
+                        "parallel j in 8 { Y[j] = t[j] * s[0] }")),
+      launch("{ }\n" + between + "parallel i in 8 { let t: f32 = X[i]\n { }\n Y[i] = t * s[0] }"));
+}
+
+TEST(FuseLoops, ALoopStaysBeforeWhatReadsIt) {
+  const ir::Program program = launch(
+      "alloc t: f32[8] fragment\nalloc s: f32[1] fragment\n"
+      "parallel i in 8 { t[i] = X[i] }\n"
+      "parallel k in 1 { s[0] = t[3] }\n"
+      "parallel j in 8 { Y[j] = t[j] * s[0] }");
+  EXPECT_IR_EQ(fuse_loops(program), program);
+}
+
+TEST(FuseLoops, ALoopStaysBeforeWhatWritesWhatItReads) {
+  const ir::Program program = launch(
+      "alloc t: f32[8] fragment\nalloc s: f32[8] fragment\nfill s = 0.0\n"
+      "parallel i in 8 { t[i] = s[i] }\n"
+      "parallel k in 1 { s[3] = 1.0 }\n"
+      "parallel j in 8 { Y[j] = t[j] + s[0] }");
+  EXPECT_IR_EQ(fuse_loops(program), program);
+}
+
 TEST(FuseLoops, FoldsWhatIsJustComputed) {
   EXPECT_IR_EQ(
       fuse_loops(launch("alloc t: f32[8] fragment\nalloc s: f32[1] reducer\n"

@@ -5,7 +5,7 @@
 // M has: constant(float), add, sub, mul, div, fma (one rounding), abs, copysign(magnitude, sign),
 // less(a, b) (false for NaN), select(condition, a, b); and on the 32 bits of a value: bits,
 // from_bits, int_constant(int32_t), int_add, int_sub, int_and, shift_left, shift_right
-// (arithmetic), to_float.
+// (arithmetic), to_float; and scale(x, n, k), which is scale_by_power for k, the value of n.
 //
 // Polynomials are own fits (weighted minimax by Lawson's iteration in 40 digits), rounded to f32.
 // Errors are the largest seen in a sweep of the whole range against double precision.
@@ -53,7 +53,7 @@ V exp(M& m, const V& x0) {
                                        0x1.123a76p-7F, 0x1.6a22f4p-10F};
   const V q = polynomial(m, r, kQ);
   const V p = m.add(m.fma(q, m.mul(r, r), r), m.constant(1.0F));
-  return scale_by_power(m, p, m.int_sub(m.bits(shifted), m.bits(shift)));
+  return m.scale(p, n, m.int_sub(m.bits(shifted), m.bits(shift)));
 }
 
 /// Natural logarithm, at most 1 ulp off; -infinity at 0, NaN below.
@@ -139,6 +139,7 @@ struct Numbers {
   static int32_t shift_left(int32_t a, int n) { return wrap(uint32_t(a) << n); }
   static int32_t shift_right(int32_t a, int n) { return a >> n; }
   static float to_float(int32_t a) { return static_cast<float>(a); }
+  float scale(float x, float /*n*/, int32_t k) { return scale_by_power(*this, x, k); }
 
  private:
   static int32_t wrap(uint32_t a) { return static_cast<int32_t>(a); }

@@ -216,35 +216,51 @@ Stmt join(const Stmt& first, const Stmt& second) {
   });
 }
 
-/// Whether a statement between two loops may run before both: it only declares.
-bool is_declaration(const Stmt& stmt) {
-  if (const auto* alloc = stmt.try_as<ir::Alloc>())
+/// Whether a loop may run behind a statement that follows it.
+bool can_swap(const Stmt& loop, const Stmt& next) {
+  if (const auto* alloc = next.try_as<ir::Alloc>()) {
     return !alloc->initial && !alloc->buffer->view_of;
-  const auto* init = stmt.try_as<ir::ReducerInit>();
-  return init != nullptr && !init->initial;
+  }
+  if (const auto* init = next.try_as<ir::ReducerInit>()) return !init->initial;
+  if (!next.is<ir::Parallel>() && !next.is<ir::Store>()) return false;
+  const Accesses a(loop), b(next);
+  const auto apart = [](const auto& list, const auto& others) {
+    return std::none_of(list.begin(), list.end(), [&](const auto& x) {
+      return std::any_of(others.begin(), others.end(),
+                         [&](const auto& y) { return may_overlap(x.buffer, y.buffer); });
+    });
+  };
+  return !a.has_other && !b.has_other && a.updated.empty() && b.updated.empty() &&
+         apart(a.writes, b.reads) && apart(a.reads, b.writes) && apart(a.writes, b.writes);
+}
+
+/// Joins a loop with the nearest one in front of it that can get there; whether there was one.
+bool join_backwards(std::vector<Stmt>& out, const Stmt& loop) {
+  constexpr size_t kReach = 8;
+  for (size_t i = out.size(); i-- > 0 && out.size() - i <= kReach;) {
+    if (!out[i].is<ir::Parallel>()) continue;
+    const auto behind = out.begin() + static_cast<ptrdiff_t>(i) + 1;
+    if (!std::all_of(behind, out.end(), [&](const Stmt& s) { return can_swap(out[i], s); })) {
+      continue;
+    }
+    const Stmt joined = join(out[i], loop);
+    if (!joined) continue;
+    out.erase(behind - 1);
+    if (!join_backwards(out, joined)) out.push_back(joined);
+    return true;
+  }
+  return false;
 }
 
 Stmt fuse_sequence(const Stmt& stmt) {
   std::vector<Stmt> out;
-  size_t last = SIZE_MAX;  // the loop in `out` behind which only declarations stand
   bool changed = false;
   for (const Stmt& s : stmt.as<ir::Seq>().stmts) {
-    if (s.is<ir::Parallel>()) {
-      const Stmt joined = last == SIZE_MAX ? Stmt() : join(out[last], s);
-      if (joined) {
-        // Declarations go in front of the loop that now needs them.
-        const Stmt keep = joined;
-        out.erase(out.begin() + static_cast<ptrdiff_t>(last));
-        out.push_back(keep);
-        changed = true;
-      } else {
-        out.push_back(s);
-      }
-      last = out.size() - 1;
-      continue;
+    if (s.is<ir::Parallel>() && join_backwards(out, s)) {
+      changed = true;
+    } else {
+      out.push_back(s);
     }
-    if (!is_declaration(s)) last = SIZE_MAX;
-    out.push_back(s);
   }
   if (!changed) return stmt;
   return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& n) { n.stmts = std::move(out); });

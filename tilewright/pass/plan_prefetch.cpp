@@ -1,5 +1,8 @@
 #include "tilewright/pass/plan_prefetch.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/linear.h"
@@ -47,12 +50,37 @@ bool writes_global(const ir::Parallel& loop) {
   return found;
 }
 
-/// Whether an operation can carry the prefetches of its block.
-bool is_last_writer(const Stmt& stmt) {
+bool writes_output(const Stmt& stmt) {
   if (const auto* loop = stmt.try_as<ir::Parallel>()) return writes_global(*loop);
   const auto* copy = stmt.try_as<ir::Copy>();
   return copy != nullptr && copy->dst.buffer.space() == ir::MemSpace::global &&
          copy->src.buffer.space() != ir::MemSpace::global;
+}
+
+bool is_elementary(ir::OpCode code) {
+  using enum ir::OpCode;
+  return code == exp || code == exp2 || code == log || code == log2 || code == erf || code == tanh;
+}
+
+bool computes_long(const Stmt& stmt) {
+  const auto* loop = stmt.try_as<ir::Parallel>();
+  bool found = false;
+  if (loop == nullptr) return found;
+  ir::for_each_expr(loop->body, [&](const Expr& e) {
+    const auto* op = e.try_as<ir::Op>();
+    found = found || (op != nullptr && is_elementary(op->code));
+  });
+  return found;
+}
+
+/// The operation of a block that carries the prefetches for the next one: a loop that computes long
+/// hides them best, since those that write load the memory themselves; else the last that writes.
+std::optional<size_t> carrier_of(const std::vector<Stmt>& stmts) {
+  const auto found = std::find_if(stmts.begin(), stmts.end(), computes_long);
+  if (found != stmts.end()) return found - stmts.begin();
+  const auto last = std::find_if(stmts.rbegin(), stmts.rend(), writes_output);
+  if (last == stmts.rend()) return std::nullopt;
+  return stmts.rend() - last - 1;
 }
 
 template <class T>
@@ -85,16 +113,13 @@ Stmt plan_loop(const ir::For& loop, const Stmt& body) {
 Stmt plan_block(const ir::Launch& launch, const Stmt& body) {
   const auto* seq = body.try_as<ir::Seq>();
   if (seq == nullptr) return body;
-  for (size_t i = seq->stmts.size(); i-- > 0;) {
-    const Stmt& last = seq->stmts[i];
-    if (!is_last_writer(last)) continue;
-    const auto tiles = tiles_of_next(seq->stmts, launch.block_vars[0], ir::index(1));
-    if (tiles.empty()) return body;
-    return replaced(body, i,
-                    last.is<ir::Copy>() ? with_prefetch<ir::Copy>(last, tiles)
-                                        : with_prefetch<ir::Parallel>(last, tiles));
-  }
-  return body;
+  const auto carrier = carrier_of(seq->stmts);
+  const auto tiles = tiles_of_next(seq->stmts, launch.block_vars[0], ir::index(1));
+  if (!carrier || tiles.empty()) return body;
+  const Stmt& plain = seq->stmts[*carrier];
+  return replaced(body, *carrier,
+                  plain.is<ir::Copy>() ? with_prefetch<ir::Copy>(plain, tiles)
+                                       : with_prefetch<ir::Parallel>(plain, tiles));
 }
 
 }  // namespace

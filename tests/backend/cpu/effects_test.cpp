@@ -65,7 +65,7 @@ TEST(Effects, AnAssertStopsItsBlockWithItsValues) {
 TEST(Effects, StreamsPastTheCachesWhereAligned) {
   ProgramBuilder p;
   const ir::Buffer x = p.tensor("x", f32, {70}), y = p.tensor("y", f32, {70});
-  for (const int64_t start : {0, 1}) {
+  for (const int64_t start : {0, 4, 1}) {  // aligned to a register, to 16 bytes, to an element
     const ir::Program program = p.build(lanes(64, [&](const ir::Var& l) {
       const ir::Expr i = ir::add(ir::index(start), l);
       return ir::make<ir::Store>({}, [&](ir::Store& n) {

@@ -103,6 +103,22 @@ class Ops : public testing::TestWithParam<DType> {};
 TEST_P(Ops, VectorsAgreeWithTheInterpreter) { expect_ops(GetParam(), 20); }
 TEST_P(Ops, ScalarsAgreeWithTheInterpreter) { expect_ops(GetParam(), 1); }
 
+TEST(Ops, ExpAgreesThroughTheSubnormals) {
+  // From e^-106, which is 0, to e^-80 and from e^86 to infinity.
+  for (const auto& [from, step] : {std::pair{-106.0, 26.0 / 4096}, {86.0, 4.0 / 4096}}) {
+    ProgramBuilder p;
+    const ir::Buffer y = p.tensor("y", f32, {4096});
+    expect_as_interpreted(p.build(serial(4096 / 32, [&](const ir::Var& piece) {
+      return lanes(32, [&](const ir::Var& l) {
+        const ir::Expr i = ir::add(ir::mul(piece, ir::index(32)), l);
+        const ir::Expr x = ir::add(ir::mul(ir::cast(f32, i), ir::float_const(f32, step)),
+                                   ir::float_const(f32, from));
+        return put(y, {i}, ir::op(OpCode::exp, f32, {x}));
+      });
+    })));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Ops, testing::ValuesIn(kTypes),
                          [](const auto& info) { return to_text(info.param); });
 

@@ -225,22 +225,27 @@ Val Emitter::last_lane() {
       kI64, false);
 }
 
-/// A store without mask. One that isn't read again soon goes past the caches where the address
-/// turns out to be aligned to a whole register.
+/// A store without mask. One that isn't read again soon goes past the caches, in parts of 16 bytes
+/// where the address turns out to be aligned to that, as rows of arrays nearly always are.
 void Emitter::store_vector(const Address& at, Val pointer, Val memory, bool streaming) {
+  constexpr int kPart = 16;
   Access how = access(at);
-  const int64_t bytes = int64_t{memory.lanes()} * memory.bits() / 8;
-  if (!streaming || bytes % target_.vector_bytes() != 0) return b_.store(pointer, memory, how);
+  const int lanes_of_part = kPart * 8 / memory.bits();
+  if (!streaming || memory.lanes() % lanes_of_part != 0) return b_.store(pointer, memory, how);
   has_streamed_ = true;
   Access past = how;
   past.streaming = true;
-  past.align = target_.vector_bytes();
-  if (how.align % past.align == 0) return b_.store(pointer, memory, past);
+  if (how.align % target_.vector_bytes() == 0) return b_.store(pointer, memory, past);
+  past.align = kPart;
   const Block aligned = b_.new_block("aligned"), other = b_.new_block("unaligned");
   const Block exit = b_.new_block("stored");
-  b_.branch(eq(bitcast(pointer, kI64) & (past.align - 1), 0), aligned, other);
+  b_.branch(eq(bitcast(pointer, kI64) & (kPart - 1), 0), aligned, other);
   b_.move_to(aligned);
-  b_.store(pointer, memory, past);
+  for (int lane = 0; lane < memory.lanes(); lane += lanes_of_part) {
+    std::vector<int> part(static_cast<size_t>(lanes_of_part));
+    std::iota(part.begin(), part.end(), lane);
+    b_.store(b_.offset(pointer, lane * memory.bits() / 8), pick_lanes(memory, part), past);
+  }
   b_.branch(exit);
   b_.move_to(other);
   b_.store(pointer, memory, how);

@@ -133,7 +133,7 @@ Val float_op(const Target& target, const ir::Op& op, std::span<const Val> args) 
     default:
       break;
   }
-  if (const auto v = call_formula(op.code, a)) return *v;
+  if (const auto v = call_formula(target, op.code, a)) return *v;
   if (const auto v = call_math(target, op.code, op.exactness, args)) return *v;
   throw Error(codes::tgt_03, op.loc, "{}: no lowering on cpu", ir::op_row(op.code).name);
 }

@@ -1,5 +1,6 @@
 #include "tilewright/backend/cpu/rules/formulas.h"
 
+#include "tilewright/base/error.h"
 #include "tilewright/base/formulas.h"
 
 namespace tw::cpu {
@@ -8,6 +9,7 @@ namespace {
 /// The operations of a formula, each one instruction that nothing may be fused with.
 struct Lanes {
   Builder& b;
+  const Target& target;
   int lanes;
 
   Val constant(float x) { return b.constant(kF32, static_cast<double>(x), lanes); }
@@ -32,16 +34,28 @@ struct Lanes {
   Val shift_left(Val x, int n) { return shl(x, n); }
   Val shift_right(Val x, int n) { return ashr(x, n); }
   Val to_float(Val x) { return sitofp(x, kF32); }
+  Val scale(Val x, Val n, Val k) {
+    if (!target.avx512 || lanes < 4) return formulas::scale_by_power(*this, x, k);
+    const int width = lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
+    const Val args[] = {x, n};
+    return in_pieces(width, args, [&](std::span<const Val> part) {
+      const Val all = b.constant(width == 16 ? kI16 : kI8, int64_t{-1});
+      const Val operands[] = {part[0], part[1], part[0], all, b.constant(kI32, kCurrentRounding)};
+      const std::string name = format("llvm.x86.avx512.mask.scalef.ps.{}", width * 32);
+      return b.plain_intrinsic(name.c_str(), std::span(operands).first(width == 16 ? 5 : 4));
+    });
+  }
+  static constexpr int64_t kCurrentRounding = 4;
 };
 
 }  // namespace
 
-std::optional<Val> call_formula(ir::OpCode code, Val x) {
+std::optional<Val> call_formula(const Target& target, ir::OpCode code, Val x) {
   if (x.elem() != kF32) return std::nullopt;
   Builder& b = x.builder();
   const FloatFlags outside = b.flags;
   b.flags = {};
-  Lanes lanes{b, x.lanes()};
+  Lanes lanes{b, target, x.lanes()};
   std::optional<Val> result;
   if (code == ir::OpCode::exp) result = formulas::exp(lanes, x);
   if (code == ir::OpCode::log) result = formulas::log(lanes, x);

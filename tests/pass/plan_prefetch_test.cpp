@@ -1,0 +1,45 @@
+#include "tilewright/pass/plan_prefetch.h"
+
+#include "tests/ir/ir_testing.h"
+
+namespace tw::pass {
+namespace {
+
+/// Rows of x are copied, transformed in one loop and written by another.
+ir::Program rows(const std::string& first, const std::string& second) {
+  return ir::parse_program(
+      "tilewright ir 1\nprogram \"p\" {\n  input x: f32[64, 512]\n  output y: f32[64, 512]\n"
+      "  launch b in 64 {\n"
+      "    alloc t: f32[512] fragment\n"
+      "    copy x[b, 0 :+ 512] -> t\n" +
+      first + "\n" + second + "\n  }\n}\n");
+}
+
+const std::string next = " with prefetch=[x[b + 1, 0 :+ 512]]";
+
+TEST(PlanPrefetch, TheLastLoopThatWritesCarriesThem) {
+  const auto plan = [](const std::string& attribute) {
+    return rows("parallel i in 512 { t[i] = t[i] * 2.0 }",
+                "parallel i in 512" + attribute + " { y[b, i] = t[i] }");
+  };
+  EXPECT_IR_EQ(plan_prefetch(plan("")), plan(next));
+}
+
+TEST(PlanPrefetch, ALoopWithAnElementaryFunctionCarriesThem) {
+  const auto plan = [](const std::string& attribute) {
+    return rows("parallel i in 512" + attribute + " { t[i] = exp(t[i]) }",
+                "parallel i in 512 { y[b, i] = t[i] }");
+  };
+  EXPECT_IR_EQ(plan_prefetch(plan("")), plan(next));
+}
+
+TEST(PlanPrefetch, ATileThatStaysIsNotFetchedAgain) {
+  const ir::Program program = ir::parse_program(
+      "tilewright ir 1\nprogram \"p\" {\n  input x: f32[512]\n  output y: f32[64, 512]\n"
+      "  launch b in 64 {\n    alloc t: f32[512] fragment\n    copy x -> t\n"
+      "    parallel i in 512 { y[b, i] = t[i] }\n  }\n}\n");
+  EXPECT_IR_EQ(plan_prefetch(program), program);
+}
+
+}  // namespace
+}  // namespace tw::pass
