@@ -130,6 +130,37 @@ TEST(Compile, ReturnsWarningsAndThrowsErrorsOfTheChecks) {
   EXPECT_THROW(compile(sum("error"), options), Error);
 }
 
+TEST(Compile, TheNameOfATargetChoosesTheProcessor) {
+  const CompileOptions options{.target = "cpu:baseline", .cache = false, .keep_texts = true};
+  const Kernel kernel = compile(add_constant(1.0F), options);
+  EXPECT_EQ(kernel.metadata().target, "cpu:baseline");
+  EXPECT_EQ(kernel.text("asm").find("ymm"), std::string::npos);
+}
+
+std::string error_of(const CompileOptions& options) {
+  try {
+    compile(add_constant(1.0F), options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Compile, ATargetThatIsUnknownOrContradictedIsAnError) {
+  EXPECT_EQ(error_of({.target = "avx2"}),
+            "target: there is none called 'avx2'\n"
+            "  help: the targets are cpu, sm_90a, sm_100a, ascend950");
+  EXPECT_EQ(error_of({.target = "cpu:avx2+vnni"}),
+            "error[E-OPT-01]: cpu: there is no level 'avx2+vnni'\n"
+            "  help: the levels are host, baseline, avx2 and avx512, the last also with +bf16, "
+            "+vnni");
+  EXPECT_EQ(error_of({.target = "cpu:baseline", .options = {{"cpu_level", "avx2"}}}),
+            "error[E-OPT-01]: add_constant: option cpu_level is avx2, but the target is "
+            "cpu:baseline\n"
+            "  help: leave one of them out");
+  EXPECT_THAT(error_of({.target = "sm_90a"}), testing::HasSubstr("backend 'cuda' isn't installed"));
+}
+
 TEST(Compile, DumpsTheTextAfterEachPass) {
   const auto dir = std::filesystem::temp_directory_path() / format("tw_dump_{}", getpid());
   compile(add_constant(2.0F), {.target = "cpu", .options = {{"dump", dir.string()}}});

@@ -48,6 +48,9 @@ class Backend {
   virtual std::string resolve_target(const std::string& target,
                                      const ir::Program& program) const = 0;
 
+  /// The resolved targets whose code this machine runs, best last.
+  virtual std::vector<std::string> targets_here() const = 0;
+
   /// Compiles tile IR for a resolved target. Whatever can't be compiled is an Error.
   virtual Artifact compile(const ir::Program& program, const std::string& target,
                            CompileReport* report) const = 0;
@@ -68,6 +71,9 @@ inline constexpr const char* kBackendSymbol = "tw_backend";
 /// Loads the backend of that name: the library libtw_<name>.so beside the core, opened once. One
 /// that is missing or was built from other sources is an Error.
 const Backend& load_backend(const std::string& name);
+
+/// Names of the backends beside the core, in alphabetical order; none is loaded.
+std::vector<std::string> installed_backends();
 
 /// Identifies the sources that the core was built from.
 const char* build_id();

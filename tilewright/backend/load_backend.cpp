@@ -1,4 +1,5 @@
 // Opens backends, each once, from the folder of the core library.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -42,6 +43,18 @@ const Backend& open_backend(const std::string& name) {
 }  // namespace
 
 const char* build_id() { return TW_BUILD_ID; }
+
+std::vector<std::string> installed_backends() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(own_folder())) {
+    const std::string file = entry.path().filename();
+    if (file.starts_with("libtw_") && file.ends_with(".so")) {
+      names.push_back(file.substr(6, file.size() - 9));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 const Backend& load_backend(const std::string& name) {
   static std::mutex mutex;

@@ -18,10 +18,13 @@ namespace {
 
 using Content = std::shared_ptr<const Kernel::Content>;
 
-/// The backend's name in a target: what stands before the colon.
+/// The backend of a target: what stands before the colon, or the chip's family.
 std::string family_of(const std::string& target) {
-  const std::string name = target == "auto" ? "cpu" : target;
-  return name.substr(0, name.find(':'));
+  const std::string name = target.substr(0, target.find(':'));
+  for (const Target& known : all_targets()) {
+    if (known.family() == name) return name;
+  }
+  return target_named(target).family();
 }
 
 ir::Program with_options(ir::Program program, const std::vector<ir::Option>& options) {
@@ -145,9 +148,9 @@ MemoryCache& memory_cache() {
 
 Kernel compile(const ir::Program& source, const CompileOptions& options) {
   const ir::Program program = with_options(source, options.options);
-  const backend::Backend& backend = backend::load_backend(family_of(options.target));
-  const std::string target =
-      backend.resolve_target(options.target == "auto" ? "cpu" : options.target, program);
+  const std::string name = options.target == "auto" ? "cpu" : options.target;
+  const backend::Backend& backend = backend::load_backend(family_of(name));
+  const std::string target = backend.resolve_target(name, program);
   const bool dumps = ir::option(program, "dump") != "none";
   if (options.keep_texts || dumps || !options.cache) {
     return Kernel(build(backend, target, program, options.keep_texts));

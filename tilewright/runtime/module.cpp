@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 
 #include <dlfcn.h>
@@ -93,7 +94,8 @@ struct CpuLaunch : TwCpuCallbacks {
 class SharedObject : public CpuModule {
  public:
   explicit SharedObject(const std::string& path)
-      : path_(path), handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      : path_(std::filesystem::absolute(path)),  // a bare name would be searched for elsewhere
+        handle_(dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     TW_REQUIRE(handle_ != nullptr, "kernel code can't be loaded: {}", dlerror());
   }
   ~SharedObject() override { dlclose(handle_); }

@@ -6,6 +6,7 @@
 #include "tilewright/backend/cpu/emit/emit.h"
 #include "tilewright/backend/cpu/toolchain.h"
 #include "tilewright/backend/metadata_of.h"
+#include "tilewright/base/codes.h"
 #include "tilewright/ir/options.h"
 #include "tilewright/pass/loop_pipeline.h"
 
@@ -24,8 +25,16 @@ auto timed(backend::CompileReport& report, const std::string& step, F f) {
 
 }  // namespace
 
-Target target_of(const ir::Program& program) {
-  return target_named(ir::option(program, "cpu_level"));
+Target target_of(const std::string& target_name, const ir::Program& program) {
+  const std::string level = ir::option(program, "cpu_level");
+  if (target_name == "cpu") return target_named(level);
+  const Target target = target_named(target_name.substr(target_name.find(':') + 1));
+  if (level != "host" && target_named(level).name() != target.name()) {
+    throw Error(codes::opt_01, {}, "{}: option cpu_level is {}, but the target is {}", program.name,
+                level, target_name)
+        .help("leave one of them out");
+  }
+  return target;
 }
 
 ir::Program lower(const ir::Program& program, const Target& target,
@@ -76,7 +85,7 @@ backend::Artifact compile_program(const ir::Program& program, const std::string&
                                   backend::CompileReport* report) {
   backend::CompileReport own;
   if (report == nullptr) report = &own;
-  const Target target = target_of(program);
+  const Target target = target_of(target_name, program);
   return compile_loops(lower(program, target, *report), target, target_name, *report);
 }
 

@@ -9,8 +9,9 @@
 
 namespace tw::cpu {
 
-/// The processor that a program is compiled for: option `cpu_level`, else this machine's.
-Target target_of(const ir::Program& program);
+/// The processor that a program is compiled for: that of the name where it says more than "cpu",
+/// else that of the option `cpu_level`. Where both name one they must agree.
+Target target_of(const std::string& target_name, const ir::Program& program);
 
 /// Lowers tile IR to loop IR for a target.
 ir::Program lower(const ir::Program& program, const Target& target, backend::CompileReport& report);

@@ -4,6 +4,7 @@
 #include "tilewright/backend/build_id.h"
 #include "tilewright/backend/cpu/compile.h"
 #include "tilewright/backend/cpu/device.h"
+#include "tilewright/backend/cpu/toolchain.h"
 #include "tilewright/base/error.h"
 #include "tilewright/runtime/link.h"
 
@@ -13,12 +14,19 @@ namespace {
 class CpuBackend : public backend::Backend {
  public:
   const char* name() const override { return "cpu"; }
-  std::string version() const override { return std::string("llvm 19.1, ") + TW_BUILD_ID; }
+  std::string version() const override {
+    return std::string("llvm ") + llvm_version() + ", " + TW_BUILD_ID;
+  }
 
   std::string resolve_target(const std::string& target, const ir::Program& program) const override {
     TW_REQUIRE(target == "cpu" || target.starts_with("cpu:"), "{} is no target of the cpu backend",
                target);
-    return "cpu:" + target_of(program).name();
+    return "cpu:" + target_of(target, program).name();
+  }
+  std::vector<std::string> targets_here() const override {
+    std::vector<std::string> names;
+    for (const Target& target : cpu::targets_here()) names.push_back("cpu:" + target.name());
+    return names;
   }
   backend::Artifact compile(const ir::Program& program, const std::string& target,
                             backend::CompileReport* report) const override {

@@ -44,14 +44,18 @@ std::string Target::name() const {
   return level + (bf16_dot ? "+bf16" : "") + (int8_dot ? "+vnni" : "");
 }
 
-Target target_named(const std::string& level) {
-  if (level == "host") return host();
-  for (const Target* target : {&kBaseline, &kAvx2, &kAvx512}) {
-    if (target->level == level) return *target;
+Target target_named(const std::string& name) {
+  if (name == "host") return host();
+  const std::string level = name.substr(0, name.find('+'));
+  for (const Target* known : {&kBaseline, &kAvx2, &kAvx512}) {
+    if (known->level != level) continue;
+    Target target = *known;
+    target.bf16_dot = target.avx512 && name.find("+bf16") != name.npos;
+    target.int8_dot = target.avx512 && name.find("+vnni") != name.npos;
+    if (target.name() == name) return target;
   }
-  throw Error(codes::opt_01, {},
-              "option cpu_level: '{}' is unknown, it must be host, baseline, avx2 or avx512",
-              level);
+  throw Error(codes::opt_01, {}, "cpu: there is no level '{}'", name)
+      .help("the levels are host, baseline, avx2 and avx512, the last also with +bf16, +vnni");
 }
 
 bool runs_here(const Target& target) {

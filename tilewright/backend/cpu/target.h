@@ -24,10 +24,10 @@ struct Target {
   std::string name() const;
 };
 
-/// The target of a level by name; "host" is the best that this machine runs. A level that is
-/// unknown is an Error. Levels below the machine's are for tests, levels above it can be compiled
-/// for only.
-Target target_named(const std::string& level);
+/// The target of a level, with extras or without: "avx2", "avx512+vnni"; "host" is the best that
+/// this machine runs. An unknown one is an Error. Levels below the machine's are for tests, levels
+/// above it can be compiled for only.
+Target target_named(const std::string& name);
 
 /// Whether this machine runs code for the target.
 bool runs_here(const Target& target);

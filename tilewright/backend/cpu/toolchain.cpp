@@ -90,6 +90,12 @@ std::string emit(LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGen
 
 }  // namespace
 
+std::string llvm_version() {
+  unsigned major = 0, minor = 0, patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  return format("{}.{}.{}", major, minor, patch);
+}
+
 void prepare_module(Builder& builder, const Target& target) {
   const auto machine = machine_for(target);
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine.get());

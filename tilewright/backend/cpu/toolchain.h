@@ -9,6 +9,9 @@ namespace tw::cpu {
 
 class Builder;
 
+/// Of the LLVM that is linked: "19.1.7".
+std::string llvm_version();
+
 /// What the tools did, for dumps and explain(); times in milliseconds.
 struct ToolchainReport {
   double optimize_ms = 0, codegen_ms = 0;
