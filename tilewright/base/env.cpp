@@ -49,6 +49,8 @@ const std::vector<Row>& table() {
   return rows;
 }
 
+std::string text_in_force(const Row& row) { return read(row.name); }
+
 std::string cache_folder() {
   if (std::string chosen = cache_dir.get(); !chosen.empty()) return chosen;
   if (const std::string user = read("XDG_CACHE_HOME"); !user.empty()) return user + "/tilewright";

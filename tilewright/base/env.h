@@ -69,6 +69,9 @@ struct Row {
 };
 const std::vector<Row>& table();
 
+/// What the environment has for a variable; empty where the fallback counts.
+std::string text_in_force(const Row& row);
+
 /// Where the disk cache is: TW_CACHE_DIR, else `$XDG_CACHE_HOME/tilewright`, else
 /// `$HOME/.cache/tilewright`. Empty when none of them is set: then there is no disk cache.
 std::string cache_folder();

@@ -87,13 +87,6 @@ int64_t nanoseconds(const timespec& time) {
 
 }  // namespace
 
-// What is known of an entry without reading it.
-struct DiskCache::Entry {
-  std::string path;
-  int64_t used;  // time of the last use, in nanoseconds
-  int64_t bytes;
-};
-
 DiskCacheOptions DiskCacheOptions::from_environment() {
   DiskCacheOptions options;
   if (!env::cache_disable.get()) options.folder = env::cache_folder();

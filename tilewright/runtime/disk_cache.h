@@ -38,6 +38,14 @@ class DiskCache {
   /// reports it and goes on.
   std::optional<std::string> publish(const std::string& key, const CacheFiles& files) const;
 
+  /// What is known of an entry without reading it.
+  struct Entry {
+    std::string path;  // its folder, with the files as they were stored
+    int64_t used;      // time of the last use, in nanoseconds since 1970
+    int64_t bytes;
+  };
+  std::vector<Entry> entries() const;
+
   struct Usage {
     int64_t entries = 0, bytes = 0;
   };
@@ -48,10 +56,7 @@ class DiskCache {
   const DiskCacheOptions& options() const { return options_; }
 
  private:
-  struct Entry;
-
   std::string path_of(const std::string& key) const;
-  std::vector<Entry> entries() const;
   void remove_entry(const std::string& path) const;
   void clean_staging() const;
   void evict() const;
