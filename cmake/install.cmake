@@ -1,4 +1,5 @@
-# What `cmake --install` puts where: include/tilewright, the libraries, and the CMake package.
+# What `cmake --install` puts where: include/tilewright, the libraries, the tool, and the CMake
+# package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
@@ -7,6 +8,9 @@ install(DIRECTORY tilewright DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "backend/[a-z]+$" EXCLUDE)  # a backend's own headers are its own affair
 set_target_properties(tilewright_kernels PROPERTIES EXPORT_NAME kernels INSTALL_RPATH "\$ORIGIN")
+set_target_properties(tilewright_tool PROPERTIES
+                      INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS tilewright_tool DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS tilewright tilewright_kernels EXPORT tilewrightTargets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # The package also works from the build folder: -Dtilewright_DIR=build.
