@@ -66,6 +66,7 @@ class Tilewright(unittest.TestCase):
 
     def test_compile_explains_and_times(self) -> None:
         text = self.output_of("compile", "--option", "fast_math=on", SCALE, "--explain")
+        self.assertIn("  launch\n    _0 grid [n]\n", text)
         self.assertIn("  input X f32 [n, 64] align 4\n  output Y f32 [n, 64] align 4\n", text)
         times = self.output_of("compile", SCALE, "--time").splitlines()
         for line in times:

@@ -27,6 +27,7 @@ const char* Kernel::origin() const { return content_->origin; }
 
 std::string Kernel::explain() const {
   std::string text = runtime::to_text(metadata());
+  if (content_->backend == nullptr) return text + "loaded from an artefact\n";
   text += format("code: {} bytes, {}\n", content_->artifact.code.size(), origin());
   for (const auto& step : steps()) text += format("  {:<24} {:8.3f} ms\n", step.name, step.ms);
   return text;

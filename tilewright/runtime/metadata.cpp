@@ -180,7 +180,7 @@ std::string to_text(const KernelMetadata& m) {
     text += "\n";
   }
   for (const Launch& launch : m.launches) {
-    text += format("  launch {}\n", launch.name);
+    text += format("  launch{}{}\n", launch.name.empty() ? "" : " ", launch.name);
     for (const Variant& v : launch.variants) {
       text += format("    {} grid {}", v.entry, list(v.grid, names));
       if (v.scratch_bytes != 0) text += format(" scratch {} bytes", v.scratch_bytes);
