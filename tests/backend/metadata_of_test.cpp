@@ -47,12 +47,20 @@ TEST(MetadataOf, LaunchesThatStandInAreVariants) {
   EXPECT_EQ(m.launches[1].variants[0].entry, "last_2");
 }
 
-TEST(MetadataOf, ASizePassedByValueIsTheScalar) {
-  const ir::Var n = ir::Var::make("n", i64);
-  ir::Program program{.name = "p"};
-  program.symbols.push_back({.var = n});
-  program.params.push_back({.kind = ir::ParamKind::scalar, .var = n});
-  EXPECT_EQ(runtime::to_postfix(host_expr(ir::add(n, ir::index(1)), program)), "p0.value 1 add");
+TEST(MetadataOf, ASizeMayBePassedByValue) {
+  const runtime::KernelMetadata m = metadata(R"(
+    symbol n: i64 with min=1
+    output y: f32[8]
+    scalar n
+    launch b in n with name="main" { y![b] = 1.0 })");
+  EXPECT_EQ(m.symbols[0].param, 1);
+  EXPECT_EQ(runtime::to_text(m),
+            "kernel p for cpu (64-bit indices)\n"
+            "  symbol n min 1 by value\n"
+            "  output y f32 [8] align 4\n"
+            "  scalar n i64\n"
+            "  launch main\n"
+            "    main_0 grid [n]\n");
 }
 
 TEST(MetadataOf, AnExpressionThatTheHostCantEvaluateIsOurMistake) {

@@ -94,7 +94,20 @@ TEST(ProgramErrors, SizesThatNothingTells) {
         k.launch({n}, [](Expr) {});
       },
       "@: error[E-PROG-06]: dim: n follows from no shape or stride of an argument\n"
-      "  help: use it in the shape of an input, or pass it with k.scalar(\"n\", i64)");
+      "  help: use it in the shape of an input, or pass it by value with k.scalar(n)");
+}
+
+TEST(ProgramErrors, SizesPassedByValue) {
+  const std::string help = "\n  help: make a size with k.dim(name), and pass each once";
+  expect_program_error([](Builder& k) { k.scalar(k.dim("n") + 1); },
+                       "@: scalar: the size is no k.dim" + help);
+  expect_program_error(
+      [](Builder& k) {
+        const Expr n = k.dim("n");
+        k.scalar(n);
+        k.scalar(n);
+      },
+      "@: scalar: the size is passed already" + help);
 }
 
 TEST(ProgramErrors, WritesToAnInput) {

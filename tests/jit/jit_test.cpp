@@ -1,6 +1,7 @@
 #include "tilewright/jit/jit.h"
 
 #include <filesystem>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -63,6 +64,15 @@ TEST(Jit, ADeviceWithoutBackendIsAnErrorWithARemedy) {
   }
 }
 
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 ir::Program add_constant(float c) {
   return program("add_constant", [&](Builder& k) {
     const Expr n = k.dim("n");
@@ -104,6 +114,21 @@ TEST(Compile, AllocatesAnOutputThatIsLeftOut) {
   host_allocator().take_outputs();
 }
 
+TEST(Compile, ASizePassedByValueKeepsItsPromises) {
+  const Kernel kernel = compile(program("count", [&](Builder& k) {
+    const Expr n = k.dim("n", {.multiple_of = 4, .min = 4});
+    const Buffer y = k.inout("y", f32, {k.dim("m")});
+    k.scalar(n);
+    k.launch({1}, [&](Expr) { serial(n, [&](Expr i) { y(i) = 1; }); });
+  }));
+  OwnedTensor y(f32, {16});
+  std::fill_n(y->data_as<float>(), 16, 0.0F);
+  kernel({y, 8});
+  EXPECT_EQ(std::accumulate(y->data_as<float>(), y->data_as<float>() + 16, 0.0F), 8);
+  EXPECT_EQ(error_of([&] { kernel({y, 9}); }),
+            "error[E-HOST-05]: count: n = 9 (by value) must be a multiple of 4");
+}
+
 TEST(Compile, KeepsTextsOnDemand) {
   const Kernel kernel = compile(add_constant(1.0F), {.target = "cpu", .keep_texts = true});
   EXPECT_NE(kernel.text("llvm").find("define"), std::string::npos);
@@ -137,28 +162,24 @@ TEST(Compile, TheNameOfATargetChoosesTheProcessor) {
   EXPECT_EQ(kernel.text("asm").find("ymm"), std::string::npos);
 }
 
-std::string error_of(const CompileOptions& options) {
-  try {
-    compile(add_constant(1.0F), options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
+std::string compile_error(const CompileOptions& options) {
+  return error_of([&] { compile(add_constant(1.0F), options); });
 }
 
 TEST(Compile, ATargetThatIsUnknownOrContradictedIsAnError) {
-  EXPECT_EQ(error_of({.target = "avx2"}),
+  EXPECT_EQ(compile_error({.target = "avx2"}),
             "target: there is none called 'avx2'\n"
             "  help: the targets are cpu, sm_90a, sm_100a, ascend950");
-  EXPECT_EQ(error_of({.target = "cpu:avx2+vnni"}),
+  EXPECT_EQ(compile_error({.target = "cpu:avx2+vnni"}),
             "error[E-OPT-01]: cpu: there is no level 'avx2+vnni'\n"
             "  help: the levels are host, baseline, avx2 and avx512, the last also with +bf16, "
             "+vnni");
-  EXPECT_EQ(error_of({.target = "cpu:baseline", .options = {{"cpu_level", "avx2"}}}),
+  EXPECT_EQ(compile_error({.target = "cpu:baseline", .options = {{"cpu_level", "avx2"}}}),
             "error[E-OPT-01]: add_constant: option cpu_level is avx2, but the target is "
             "cpu:baseline\n"
             "  help: leave one of them out");
-  EXPECT_THAT(error_of({.target = "sm_90a"}), testing::HasSubstr("backend 'cuda' isn't installed"));
+  EXPECT_THAT(compile_error({.target = "sm_90a"}),
+              testing::HasSubstr("backend 'cuda' isn't installed"));
 }
 
 TEST(Compile, DumpsTheTextAfterEachPass) {

@@ -210,6 +210,21 @@ TEST(Bind, ChecksPromisedFacts) {
             "error[E-HOST-05]: f: m = 80 (from A.shape[0]) must be at most 64");
 }
 
+TEST(Bind, ChecksPromisedFactsOfSizesPassedByValue) {
+  Symbol size{"m", 16, 32, 64};
+  size.param = 1;
+  const LoadedKernel kernel = idle_kernel({size}, {tensor("A", {m * 2}), scalar("m", i64)});
+  EXPECT_EQ(call_error(kernel, {f32_tensor({96}), 48}), "no error");
+  EXPECT_EQ(call_error(kernel, {f32_tensor({96}), 32}),
+            "error[E-HOST-05]: f: A.shape[0] expected m * 2 = 64 (m = 32 by value), got 96");
+  EXPECT_EQ(call_error(kernel, {f32_tensor({80}), 40}),
+            "error[E-HOST-05]: f: m = 40 (by value) must be a multiple of 16");
+  EXPECT_EQ(call_error(kernel, {f32_tensor({32}), 16}),
+            "error[E-HOST-05]: f: m = 16 (by value) must be at least 32");
+  EXPECT_EQ(call_error(kernel, {f32_tensor({160}), 80}),
+            "error[E-HOST-05]: f: m = 80 (by value) must be at most 64");
+}
+
 // --- E-HOST-06: strides --------------------------------------------------------------------------
 
 TEST(Bind, ChecksCompactness) {

@@ -90,8 +90,8 @@ std::string read_error(const std::string& json) {
 }
 
 TEST(Metadata, AnotherVersionIsRefusedByName) {
-  EXPECT_EQ(read_error(edited(R"("tilewright_kernel":1)", R"("tilewright_kernel":2)")),
-            "metadata of a kernel has format version 2, this library reads version 1");
+  EXPECT_EQ(read_error(edited(R"("tilewright_kernel":2)", R"("tilewright_kernel":3)")),
+            "metadata of a kernel has format version 3, this library reads version 2");
 }
 
 TEST(Metadata, TextThatIsNoMetadataIsAnError) {

@@ -48,12 +48,11 @@ HostOp host_op(const ir::Op& op) {
 }
 
 HostExpr host_var(const ir::Expr& var, const ir::Program& program) {
-  // A size that is passed by value is a scalar parameter, whatever facts a symbol promises of it.
-  for (size_t i = 0; i < program.params.size(); ++i) {
-    if (program.params[i].var.same_as(var)) return HostExpr::scalar(static_cast<int>(i));
-  }
   for (size_t i = 0; i < program.symbols.size(); ++i) {
     if (program.symbols[i].var.same_as(var)) return HostExpr::symbol(static_cast<int>(i));
+  }
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    if (program.params[i].var.same_as(var)) return HostExpr::scalar(static_cast<int>(i));
   }
   throw InternalError(
       format("variable {} in an expression of the host", var.as<ir::VarNode>().name));
@@ -97,7 +96,11 @@ runtime::KernelMetadata metadata_of(const ir::Program& program, const std::strin
   metadata.target = target;
   metadata.device = device;
   for (const ir::Symbol& s : program.symbols) {
-    metadata.symbols.push_back({s.var.name(), s.multiple_of, s.min, s.max});
+    const auto passed = std::find_if(program.params.begin(), program.params.end(),
+                                     [&](const ir::Param& p) { return p.var.same_as(s.var); });
+    const auto param = static_cast<int>(passed - program.params.begin());
+    metadata.symbols.push_back(
+        {s.var.name(), s.multiple_of, s.min, s.max, passed == program.params.end() ? -1 : param});
   }
   for (const ir::Param& p : program.params) {
     const auto kind = static_cast<runtime::ParamKind>(p.kind);

@@ -1,5 +1,6 @@
 #include "tilewright/lang/builder.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tilewright/base/codes.h"
@@ -101,6 +102,23 @@ Expr Builder::scalar(std::string_view name, DType dtype, SourceLoc where) {
   trace_.declare(var);
   trace_.program.params.push_back({ParamKind::scalar, {}, var, false});
   return Expr(var);
+}
+
+void Builder::scalar(const Expr& dim, SourceLoc where) {
+  const Site site{"scalar", where};
+  check_outside_launch(site);
+  const ir::Expr value = trace_.settle(where, as_index(site, dim));
+  const auto& symbols = trace_.program.symbols;
+  const auto& params = trace_.program.params;
+  const auto symbol = std::find_if(symbols.begin(), symbols.end(),
+                                   [&](const ir::Symbol& s) { return s.var.same_as(value); });
+  const bool passed = std::any_of(params.begin(), params.end(),
+                                  [&](const ir::Param& p) { return p.var.same_as(value); });
+  if (symbol == symbols.end() || passed) {
+    throw Error({}, where, "scalar: the size {}", passed ? "is passed already" : "is no k.dim")
+        .help("make a size with k.dim(name), and pass each once");
+  }
+  trace_.program.params.push_back({ParamKind::scalar, {}, symbol->var, false});
 }
 
 Buffer Builder::pointer(std::string_view name, DType dtype, SourceLoc where) {
@@ -254,7 +272,7 @@ void check_symbols(const ir::Program& program) {
     if (known.contains(s.var)) continue;
     throw Error(codes::prog_06, s.var.loc(),
                 "dim: {} follows from no shape or stride of an argument", s.var.name())
-        .help("use it in the shape of an input, or pass it with k.scalar(\"{}\", i64)",
+        .help("use it in the shape of an input, or pass it by value with k.scalar({})",
               s.var.name());
   }
 }

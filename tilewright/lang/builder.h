@@ -56,6 +56,8 @@ class Builder {
   Buffer output(std::string_view name, DType dtype, const Extents& shape,
                 const TensorOptions& options = {}, SourceLoc where = SourceLoc::here());
   Expr scalar(std::string_view name, DType dtype, SourceLoc where = SourceLoc::here());
+  /// A size as a parameter, for one that no shape tells; calls check what is promised of it.
+  void scalar(const Expr& dim, SourceLoc where = SourceLoc::here());
   /// An address without shape; view_at makes tensors of it.
   Buffer pointer(std::string_view name, DType dtype, SourceLoc where = SourceLoc::here());
 

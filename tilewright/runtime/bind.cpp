@@ -93,6 +93,10 @@ ArgumentTable::ArgumentTable(const KernelMetadata& metadata) : metadata_(metadat
     ++full_count_;
     short_count_ += param.kind != ParamKind::output;
   }
+  for (size_t i = 0; i < metadata.symbols.size(); ++i) {
+    const int param = metadata.symbols[i].param;
+    if (param >= 0) params_[static_cast<size_t>(param)].symbol = static_cast<int8_t>(i);
+  }
   for (const bool tensors : {false, true}) {
     for (size_t i = 0; i < metadata.params.size(); ++i) {
       const Param& param = metadata.params[i];
@@ -123,6 +127,10 @@ void ArgumentTable::bind(std::span<const Arg> args, Binding& binding) const {
     const Arg& arg = args[full ? p.arg : p.short_arg];
     if (p.kind == ParamKind::scalar) {
       bind_scalar(i, arg, binding);
+      if (p.symbol >= 0) {
+        binding.symbols[p.symbol] = binding.scalars[i];
+        binding.known |= bit(static_cast<size_t>(p.symbol));
+      }
     } else if (p.kind == ParamKind::pointer) {
       bind_pointer(i, arg, binding);
     } else if (p.kind == ParamKind::output && arg.kind() == Arg::Kind::null && !p.nullable) {

@@ -74,6 +74,7 @@ class ArgumentTable {
     bool compact, nullable;
     int64_t align_mask;
     uint8_t arg, short_arg;  // its place among the arguments, with and without the outputs
+    int8_t symbol = -1;      // that a scalar gives
   };
 
   void bind_tensor(size_t param, const Arg& arg, Binding& binding) const;

@@ -100,6 +100,7 @@ std::string CallErrors::place(const EntryRow& row) const {
 }
 
 std::string CallErrors::origin(size_t symbol, const Binding& binding) const {
+  if (m_.symbols[symbol].param >= 0) return "by value";
   const uint16_t row = binding.solved_by[symbol];
   return row == UINT16_MAX ? "from no argument" : "from " + place(table_.rows_[row]);
 }

@@ -50,6 +50,10 @@ class Verifier {
             format("{} parameters, the most is {}", m_.params.size(), kMaxParams));
     for (const Symbol& symbol : m_.symbols) {
       require(symbol.multiple_of >= 1, format("symbol {}: multiple_of is below 1", symbol.name));
+      const auto given = static_cast<size_t>(symbol.param);
+      require(symbol.param == -1 ||
+                  (given < m_.params.size() && m_.params[given].kind == ParamKind::scalar),
+              format("symbol {}: parameter {} is no scalar", symbol.name, symbol.param));
     }
     for (const Param& param : m_.params) check_param(param);
     require(m_.packed_bytes >= 0 && m_.packed_bytes <= kMaxPackedBytes,
@@ -167,6 +171,7 @@ std::string to_text(const KernelMetadata& m) {
     if (s.multiple_of != 1) text += format(" multiple of {}", s.multiple_of);
     if (s.min != 0) text += format(" min {}", s.min);
     if (s.max != INT64_MAX) text += format(" max {}", s.max);
+    if (s.param >= 0) text += " by value";
     text += "\n";
   }
   for (const Param& p : m.params) {

@@ -15,7 +15,7 @@ namespace tw::runtime {
 
 /// The version of everything in this file and of the entries' calling convention. Another is
 /// refused.
-inline constexpr int kMetadataVersion = 1;
+inline constexpr int kMetadataVersion = 2;
 
 inline constexpr int kMaxParams = 64;
 inline constexpr int64_t kMaxPackedBytes = 4096;
@@ -26,6 +26,7 @@ struct Symbol {
   int64_t multiple_of = 1;
   int64_t min = 0;
   int64_t max = INT64_MAX;
+  int param = -1;  // the scalar parameter that gives it; -1: follows from shapes and strides
   friend bool operator==(const Symbol&, const Symbol&) = default;
 };
 

@@ -21,7 +21,7 @@ void from_json(const json& j, HostExpr& expr) {
   expr = j.is_string() ? parse_postfix(j.get<std::string>()) : HostExpr(j.get<int64_t>());
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Symbol, name, multiple_of, min, max)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Symbol, name, multiple_of, min, max, param)
 
 // An enum is written as its name; the names stand in the order of the values.
 template <class E, size_t n>
