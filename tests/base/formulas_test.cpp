@@ -37,6 +37,16 @@ TEST(Formulas, ExpIsWithinOneUlp) {
                   [](double x) { return std::exp(x); }),
             1.0);
 }
+TEST(Formulas, Exp2IsWithinOneUlp) {
+  EXPECT_LE(worst([](float x) { return formulas::exp2(numbers, x); },
+                  [](double x) { return std::exp2(x); }),
+            1.0);
+}
+TEST(Formulas, Exp2OfIntegersIsExact) {
+  for (int n = -160; n <= 140; ++n) {
+    EXPECT_EQ(formulas::exp2(numbers, static_cast<float>(n)), std::ldexp(1.0F, n)) << n;
+  }
+}
 TEST(Formulas, LogIsWithinOneUlp) {
   EXPECT_LE(worst([](float x) { return formulas::log(numbers, x); },
                   [](double x) { return std::log(x); }),
@@ -59,6 +69,9 @@ TEST(Formulas, SpecialValues) {
   EXPECT_EQ(formulas::exp(numbers, -inf), 0.0F);
   EXPECT_EQ(formulas::exp(numbers, 0.0F), 1.0F);
   EXPECT_TRUE(std::isnan(formulas::exp(numbers, nan)));
+  EXPECT_EQ(formulas::exp2(numbers, inf), inf);
+  EXPECT_EQ(formulas::exp2(numbers, -inf), 0.0F);
+  EXPECT_TRUE(std::isnan(formulas::exp2(numbers, nan)));
   EXPECT_EQ(formulas::log(numbers, 0.0F), -inf);
   EXPECT_EQ(formulas::log(numbers, -0.0F), -inf);
   EXPECT_EQ(formulas::log(numbers, 1.0F), 0.0F);

@@ -35,15 +35,23 @@ V scale_by_power(M& m, const V& x, const I& n) {
   return m.mul(m.mul(x, power(half)), power(m.int_sub(n, half)));
 }
 
+/// Limits x to [low, high]; NaN stays NaN.
+template <class M, class V>
+V limit(M& m, const V& x0, float low, float high) {
+  const V x = m.select(m.less(m.constant(high), x0), m.constant(high), x0);
+  return m.select(m.less(x, m.constant(low)), m.constant(low), x);
+}
+
+/// Adding it to |x| < 2^22 rounds x to an integer, which then stands in the low bits.
+constexpr float kRoundingShift = 0x1.8p23F;
+
 /// e^x, at most 1 ulp off; overflows to infinity, underflows through the subnormals to 0.
 template <class M, class V>
 V exp(M& m, const V& x0) {
-  // Outside of these the result is 0 or infinity anyway. NaN stays NaN.
-  const V high = m.constant(89.0F), low = m.constant(-104.5F);
-  V x = m.select(m.less(high, x0), high, x0);
-  x = m.select(m.less(x, low), low, x);
-  // x = n ln 2 + r: adding 1.5 * 2^23 rounds x / ln 2 to an integer in the low bits.
-  const V shift = m.constant(0x1.8p23F);
+  // Outside of these the result is 0 or infinity anyway.
+  const V x = limit(m, x0, -104.5F, 89.0F);
+  // x = n ln 2 + r.
+  const V shift = m.constant(kRoundingShift);
   const V shifted = m.fma(x, m.constant(0x1.715476p+0F), shift);
   const V n = m.sub(shifted, shift);
   V r = m.fma(n, m.constant(-0x1.62e4p-1F), x);
@@ -53,6 +61,21 @@ V exp(M& m, const V& x0) {
                                        0x1.123a76p-7F, 0x1.6a22f4p-10F};
   const V q = polynomial(m, r, kQ);
   const V p = m.add(m.fma(q, m.mul(r, r), r), m.constant(1.0F));
+  return m.scale(p, n, m.int_sub(m.bits(shifted), m.bits(shift)));
+}
+
+/// 2^x, at most 1 ulp off, exact for integers; overflows and underflows as exp does.
+template <class M, class V>
+V exp2(M& m, const V& x0) {
+  const V x = limit(m, x0, -151.0F, 129.0F);
+  const V shift = m.constant(kRoundingShift);
+  const V shifted = m.add(x, shift);
+  const V n = m.sub(shifted, shift);
+  const V r = m.sub(x, n);  // exact
+  // 2^r = 1 + r p(r), |r| <= 1/2.
+  constexpr std::array<float, 6> kP = {0x1.62e43p-1F,  0x1.ebfbdcp-3F,  0x1.c6af7ap-5F,
+                                       0x1.3b2dd2p-7F, 0x1.5f0948p-10F, 0x1.417a9cp-13F};
+  const V p = m.fma(polynomial(m, r, kP), r, m.constant(1.0F));
   return m.scale(p, n, m.int_sub(m.bits(shifted), m.bits(shift)));
 }
 

@@ -12,17 +12,18 @@ namespace tw::sim {
 // The hot ones in f32 are formulas instead (base/formulas.h), which a backend writes out in line.
 #define TW_MATH_FORMULAS(TW_FORMULA) \
   TW_FORMULA(exp)                    \
+  TW_FORMULA(exp2)                   \
   TW_FORMULA(log)                    \
   TW_FORMULA(tanh)                   \
   TW_FORMULA(erf)
 #define TW_MATH_UNARY(TW_MATH) \
   TW_MATH(exp, exp, _u10)      \
+  TW_MATH(exp2, exp2, _u10)    \
   TW_MATH(log, log, _u10)      \
   TW_MATH(tanh, tanh, _u10)    \
   TW_MATH(erf, erf, _u10)      \
   TW_MATH_UNARY_F32(TW_MATH)
 #define TW_MATH_UNARY_F32(TW_MATH) \
-  TW_MATH(exp2, exp2, _u10)        \
   TW_MATH(exp10, exp10, _u10)      \
   TW_MATH(expm1, expm1, _u10)      \
   TW_MATH(log2, log2, _u10)        \

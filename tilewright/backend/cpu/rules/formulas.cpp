@@ -58,6 +58,7 @@ std::optional<Val> call_formula(const Target& target, ir::OpCode code, Val x) {
   Lanes lanes{b, target, x.lanes()};
   std::optional<Val> result;
   if (code == ir::OpCode::exp) result = formulas::exp(lanes, x);
+  if (code == ir::OpCode::exp2) result = formulas::exp2(lanes, x);
   if (code == ir::OpCode::log) result = formulas::log(lanes, x);
   if (code == ir::OpCode::erf) result = formulas::erf(lanes, x);
   if (code == ir::OpCode::tanh) result = formulas::tanh(lanes, x);

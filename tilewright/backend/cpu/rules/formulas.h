@@ -9,7 +9,7 @@
 
 namespace tw::cpu {
 
-/// Applies exp, log, erf or tanh to lanes of f32; without a value for anything else.
+/// Applies exp, exp2, log, erf or tanh to lanes of f32; without a value for anything else.
 std::optional<Val> call_formula(const Target& target, ir::OpCode code, Val x);
 
 }  // namespace tw::cpu
