@@ -190,6 +190,35 @@ Framework::Framework(nb::handle example) {
   if (nb::hasattr(module, "from_dlpack")) from_dlpack_ = module.attr("from_dlpack");
 }
 
+namespace {
+
+/// An array of the numpy type that stores `dtype`. Large ones lie in memory of the runtime, which
+/// is aligned to lines and reused without asking the system for fresh pages.
+nb::object empty_numpy(DType dtype, const Shape& shape) {
+  constexpr int64_t kLargeBytes = 64 * 1024;
+  const nb::object& storage = numpy().storage[static_cast<size_t>(dtype.scalar)];
+  const int last = shape.rank() - 1;
+  const int64_t bytes = storage_bytes(dtype, shape.numel());
+  if (bytes < kLargeBytes || dtype.is_sub_byte()) {
+    nb::object extents = nb::steal(PyTuple_New(shape.rank()));
+    for (int i = 0; i <= last; ++i) {
+      const int64_t extent = dtype.is_sub_byte() && i == last ? (shape[i] + 1) / 2 : shape[i];
+      PyTuple_SetItem(extents.ptr(), i, PyLong_FromLongLong(extent));
+    }
+    return numpy().empty(extents, storage);
+  }
+  auto* owner = new OwnedTensor(dtype, shape);
+  const nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<OwnedTensor*>(p); });
+  std::array<size_t, kMaxRank> extents{};  // of bytes, which numpy then takes for its own types
+  std::copy(shape.begin(), shape.end(), extents.begin());
+  extents[static_cast<size_t>(last)] *= static_cast<size_t>(dtype.bits() / 8);
+  const nb::ndarray<nb::numpy, uint8_t> array(
+      owner->view().data(), static_cast<size_t>(shape.rank()), extents.data(), capsule);
+  return nb::cast(array).attr("view")(storage);
+}
+
+}  // namespace
+
 Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits) const {
   if (from_dlpack_.is_valid()) {
     auto* owner = new OwnedTensor(dtype, shape);
@@ -204,13 +233,7 @@ Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits)
   }
   const auto index = static_cast<size_t>(dtype.scalar);
   const nb::object& extension = numpy().extension[index];
-  const int last = shape.rank() - 1;
-  nb::object extents = nb::steal(PyTuple_New(shape.rank()));
-  for (int i = 0; i <= last; ++i) {
-    const int64_t extent = dtype.is_sub_byte() && i == last ? (shape[i] + 1) / 2 : shape[i];
-    PyTuple_SetItem(extents.ptr(), i, PyLong_FromLongLong(extent));
-  }
-  nb::object array = numpy().empty(extents, numpy().storage[index]);
+  nb::object array = empty_numpy(dtype, shape);
   const Borrowed memory(array);
   const Tensor tensor(memory.tensor().data(), dtype, shape);
   if (extension.is_valid() && !raw_bits) array = array.attr("view")(extension);

@@ -185,3 +185,13 @@ def test_threads_may_call_at_once() -> None:
         assert len(results[i]) == 50
         for found in results[i]:
             np.testing.assert_allclose(found, reference.softmax(x), rtol=1e-5)
+
+
+def test_large_results_are_ordinary_arrays_on_lines_of_their_own():
+    x = np.arange(3 * 40_000, dtype=np.float32).reshape(3, 40_000)
+    y = tw.relu(x)
+    assert y.dtype == np.float32 and y.flags.c_contiguous and y.flags.writeable
+    assert y.ctypes.data % 64 == 0
+    z = y[1:]
+    del y  # the view keeps the memory
+    np.testing.assert_array_equal(z, x[1:])

@@ -6,6 +6,10 @@
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
 
+#ifndef TW_SANITIZED
+#include <oneapi/tbb/scalable_allocator.h>
+#endif
+
 namespace tw {
 
 Tensor::Tensor(const void* data, DType dtype, const Shape& shape, Device device)
@@ -89,14 +93,27 @@ int64_t storage_bytes(DType dtype, int64_t numel) {
   return numel / 8 * bits + (numel % 8 * bits + 7) / 8;
 }
 
+// oneTBB's allocator keeps large blocks that were freed: fresh pages from the system cost more time
+// than many kernels take. The sanitizers watch only the C library's.
 void* allocate_aligned(int64_t bytes, int64_t alignment) {
   constexpr int64_t kAddressSpace = int64_t{1} << 47;  // also keeps the rounding from overflow
   if (bytes > kAddressSpace) return nullptr;
-  const int64_t rounded = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
-  return std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded));
+  const auto unit = static_cast<size_t>(alignment);
+  const size_t rounded = std::max(unit, (static_cast<size_t>(bytes) + unit - 1) / unit * unit);
+#ifdef TW_SANITIZED
+  return std::aligned_alloc(unit, rounded);
+#else
+  return scalable_aligned_malloc(rounded, unit);
+#endif
 }
 
-void free_aligned(void* memory) { std::free(memory); }
+void free_aligned(void* memory) {
+#ifdef TW_SANITIZED
+  std::free(memory);
+#else
+  scalable_aligned_free(memory);
+#endif
+}
 
 OwnedTensor::OwnedTensor(DType dtype, const Shape& shape) {
   const int64_t bytes = storage_bytes(dtype, shape.numel());
