@@ -2,9 +2,11 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
+#include "tilewright/ir/dump.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/pass/registry.h"
 
@@ -33,6 +35,7 @@ int main(int argc, char** argv) {
   std::string path = "-", level;
   std::vector<std::string> names;
   pass::RunOptions options;
+  ir::DumpOptions dump_options{.diff = false};
   ir::PrintOptions print_options;
   bool list = false, no_verify = false, time = false, quiet = false;
   app.add_option("file", path, "IR text; - is the standard input");
@@ -40,8 +43,8 @@ int main(int argc, char** argv) {
   app.add_flag("--list", list, "name the passes and stop");
   app.add_option("--verify", level, "verify the result as IR of this level: tile, scheduled, loop");
   app.add_flag("--no-verify", no_verify, "do not verify between passes");
-  app.add_option("--dump", options.dump_dir, "a directory for the text after each pass");
-  app.add_flag("--diff", options.diff, "with --dump: what each pass changed, too");
+  app.add_option("--dump", dump_options.dir, "a directory for the text after each pass");
+  app.add_flag("--diff", dump_options.diff, "with --dump: what each pass changed, too");
   app.add_flag("--time", time, "print the time of each pass to the standard error");
   app.add_flag("--locations", print_options.locations, "print source positions");
   app.add_flag("--canonical", print_options.canonical, "print without names");
@@ -56,6 +59,11 @@ int main(int argc, char** argv) {
       return 0;
     }
     options.verify = !no_verify;
+    std::optional<ir::Dump> dump;
+    if (!dump_options.dir.empty()) {
+      dump.emplace(dump_options);
+      options.observe = [&](const std::string& name, const ir::Program& p) { dump->add(name, p); };
+    }
     const std::string file = path == "-" ? "stdin" : path;
     const ir::Program program = ir::parse_program(read(path), {.file = file, .locate = true});
     const pass::RunResult result =

@@ -1,6 +1,7 @@
 #include "tilewright/jit/jit.h"
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -8,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tilewright/ir/text.h"
 #include "tilewright/jit/compile.h"
 #include "tilewright/lang/lang.h"
 
@@ -182,17 +184,83 @@ TEST(Compile, ATargetThatIsUnknownOrContradictedIsAnError) {
               testing::HasSubstr("backend 'cuda' isn't installed"));
 }
 
-TEST(Compile, DumpsTheTextAfterEachPass) {
-  const auto dir = std::filesystem::temp_directory_path() / format("tw_dump_{}", getpid());
-  compile(add_constant(2.0F), {.target = "cpu", .options = {{"dump", dir.string()}}});
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
-    names.push_back(entry.path().filename());
+/// A folder for a test, which is removed with its content.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& name)
+      : path_(std::filesystem::temp_directory_path() / format("{}_{}", name, getpid())) {}
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string path() const { return path_; }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      names.push_back(entry.path().filename());
+    }
+    return names;
   }
-  EXPECT_THAT(names, testing::Contains("00_input.tw"));
-  EXPECT_THAT(names, testing::Contains(testing::EndsWith("_lower_parallel.tw")));
-  EXPECT_THAT(names, testing::Contains(testing::EndsWith("_lower_parallel.diff")));
-  std::filesystem::remove_all(dir);
+  std::string text(const std::string& file) const {
+    std::ifstream stream(path_ / file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(Compile, DumpsProgramsCodeAndTimes) {
+  const TemporaryFolder folder("tw_dump");
+  const ir::Program source = add_constant(2.0F);
+  compile(source, {.target = "cpu", .dump = {.dir = folder.path()}});
+  const auto files = folder.files();
+  for (const char* pass :
+       {"00_input.tw", "01_simplify.tw", "llvm.ll", "llvm-optimized.ll", "asm.s", "times.txt"}) {
+    EXPECT_THAT(files, testing::Contains(pass));
+  }
+  EXPECT_THAT(files, testing::Contains(testing::EndsWith("_lower_parallel.diff")));
+  const ir::PrintOptions located{.locations = true};
+  EXPECT_EQ(ir::print(ir::parse_program(folder.text("00_input.tw")), located),
+            ir::print(source, located));
+  EXPECT_THAT(folder.text("asm.s"), testing::HasSubstr("ret"));
+  EXPECT_THAT(folder.text("times.txt"), testing::ContainsRegex("\ntotal +[0-9.]+ ms\n$"));
+}
+
+TEST(Compile, ADumpIsTheSameEachTime) {
+  const TemporaryFolder first("tw_dump_first"), second("tw_dump_second");
+  for (const auto* folder : {&first, &second}) {
+    compile(add_constant(2.0F), {.target = "cpu", .dump = {.dir = folder->path()}});
+  }
+  for (const std::string& file : first.files()) {
+    if (file == "times.txt") continue;
+    EXPECT_EQ(first.text(file), second.text(file)) << file;
+  }
+}
+
+TEST(Compile, DumpsTheChosenPassesAlone) {
+  const TemporaryFolder folder("tw_dump_chosen");
+  const CompileOptions options{
+      .target = "cpu", .dump = {.dir = folder.path(), .passes = {"lower_parallel"}, .diff = false}};
+  compile(add_constant(2.0F), options);
+  EXPECT_THAT(folder.files(),
+              testing::UnorderedElementsAre(testing::EndsWith("_lower_parallel.tw"), "llvm.ll",
+                                            "llvm-optimized.ll", "asm.s", "times.txt"));
+}
+
+TEST(Compile, AProgramNamesTheFolderOfItsDump) {
+  const TemporaryFolder folder("tw_dump_option");
+  compile(add_constant(2.0F), {.target = "cpu", .options = {{"dump", folder.path()}}});
+  EXPECT_THAT(folder.files(), testing::Contains("00_input.tw"));
+}
+
+TEST(Compile, ADumpThatIsImpossibleIsAnError) {
+  EXPECT_EQ(compile_error({.target = "cpu", .dump = {.dir = "/proc/dump"}}),
+            "dump: can't make the folder /proc/dump: No such file or directory");
+  const TemporaryFolder folder("tw_dump_unknown");
+  EXPECT_THAT(compile_error({.target = "cpu", .dump = {.dir = folder.path(), .passes = {"lower"}}}),
+              testing::StartsWith("dump: there is no pass 'lower'\n  note: the passes are input, "
+                                  "simplify, "));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tilewright/base/diagnostics.h"
+#include "tilewright/ir/dump.h"
 #include "tilewright/ir/nodes.h"
 #include "tilewright/runtime/artifact.h"
 #include "tilewright/runtime/module.h"
@@ -29,7 +30,17 @@ struct CompileReport {
   std::vector<Text> texts;  // filled when `keep_texts`
   Diagnostics diagnostics;  // warnings to the author
   bool keep_texts = false;
+  ir::Dump* dump = nullptr;  // where texts go, too
+
+  /// Whether texts need to be made at all.
+  bool wants_texts() const { return keep_texts || dump != nullptr; }
+  /// Takes the program after a pass ("03_guard_bounds"), and another text: "llvm", in a file .ll.
+  void add_program(const std::string& name, const ir::Program& program);
+  void add_text(const std::string& name, const std::string& extension, std::string text);
 };
+
+/// A table of the steps and their sum.
+std::string to_text(const std::vector<CompileReport::Step>& steps);
 
 /// A compiled program as data, as caches store it; the code is an ELF object or a cubin.
 using runtime::Artifact;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
@@ -84,20 +85,26 @@ Content from_disk(const backend::Backend& backend, const std::string& key) {
 }
 
 Content build(const backend::Backend& backend, const std::string& target,
-              const ir::Program& program, bool keep_texts) {
-  backend::CompileReport report;
-  report.keep_texts = keep_texts;
+              const ir::Program& program, const CompileOptions& options) {
+  std::optional<ir::Dump> dump;
+  if (!options.dump.dir.empty()) dump.emplace(options.dump);
+  backend::CompileReport report{.keep_texts = options.keep_texts, .dump = dump ? &*dump : nullptr};
   pass::check_program(program, report.diagnostics);
   pass::check_target(program, target_named(target), report.diagnostics);
   report.diagnostics.throw_errors();
   backend::Artifact artifact = backend.compile(program, target, &report);
+  if (dump) {
+    dump->add_file("times.txt", to_text(report.steps));
+    dump->check_passes();
+    report.dump = nullptr;
+  }
   return loaded(backend, std::move(artifact), std::move(report), "compiled");
 }
 
 Content find_or_build(const backend::Backend& backend, const std::string& target,
                       const ir::Program& program, const std::string& key) {
   if (Content found = from_disk(backend, key)) return found;
-  Content made = build(backend, target, program, false);
+  Content made = build(backend, target, program, {});
   disk_cache().publish(key, {{"metadata.json", runtime::to_json(made->artifact.metadata)},
                              {"code", made->artifact.code}});
   return made;
@@ -151,9 +158,12 @@ Kernel compile(const ir::Program& source, const CompileOptions& options) {
   const std::string name = options.target == "auto" ? "cpu" : options.target;
   const backend::Backend& backend = backend::load_backend(family_of(name));
   const std::string target = backend.resolve_target(name, program);
-  const bool dumps = ir::option(program, "dump") != "none";
+  const std::string dump_dir = ir::option(program, "dump");
+  const bool dumps = !options.dump.dir.empty() || dump_dir != "none";
   if (options.keep_texts || dumps || !options.cache) {
-    return Kernel(build(backend, target, program, options.keep_texts));
+    CompileOptions own = options;
+    if (dumps && own.dump.dir.empty()) own.dump.dir = dump_dir;
+    return Kernel(build(backend, target, program, own));
   }
   const std::string key = key_of(backend, target, program);
   return Kernel(

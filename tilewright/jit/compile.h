@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tilewright/backend/backend.h"
+#include "tilewright/ir/dump.h"
 #include "tilewright/ir/nodes.h"
 #include "tilewright/jit/kernel.h"
 
@@ -19,6 +20,9 @@ struct CompileOptions {
   bool cache = true;
   /// Keeps the IR after every pass and the generated code, for Kernel::text. Does not read caches.
   bool keep_texts = false;
+  /// Writes them into a folder, with the times. The option "dump" of a program gives the folder,
+  /// too. Does not read caches.
+  ir::DumpOptions dump;
 };
 
 /// Compiles a program, or finds it in a cache. What can't be compiled is an Error, and so is what

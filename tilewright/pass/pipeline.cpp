@@ -2,51 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 
-#include "tilewright/base/text_diff.h"
-#include "tilewright/ir/text.h"
+#include "tilewright/base/error.h"
 
 namespace tw::pass {
 namespace {
-
-/// Writes and keeps the texts between passes.
-class Dump {
- public:
-  Dump(const RunOptions& options, RunResult& result) : options_(options), result_(result) {
-    if (to_files()) std::filesystem::create_directories(options.dump_dir);
-  }
-
-  void write(const std::string& pass) {
-    if (!to_files() && !options_.keep_texts) return;
-    const std::string text = ir::print(result_.program);
-    const std::string name = format("{:02}_{}", count_++, pass);
-    if (options_.keep_texts) result_.texts.emplace_back(name, text);
-    if (!to_files()) return;
-    save(name + ".tw", text);
-    if (options_.diff && !last_name_.empty()) {
-      save(name + ".diff", unified_diff(last_text_, text, last_name_, name));
-    }
-    last_name_ = name;
-    last_text_ = text;
-  }
-
- private:
-  bool to_files() const { return !options_.dump_dir.empty(); }
-  void save(const std::string& name, const std::string& text) {
-    const std::filesystem::path path = std::filesystem::path(options_.dump_dir) / name;
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.flush();
-    TW_REQUIRE(file.good(), "dump: can't write {}", path.string());
-  }
-
-  const RunOptions& options_;
-  RunResult& result_;
-  int count_ = 0;
-  std::string last_name_, last_text_;
-};
 
 bool lists(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -77,9 +37,12 @@ void check_skips(const std::vector<Pass>& passes, const RunOptions& options) {
 
 RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOptions& options) {
   check_skips(passes, options);
-  RunResult result{std::move(program), {}, {}};
-  Dump dump(options, result);
-  dump.write("input");
+  RunResult result{std::move(program), {}};
+  int count = 0;
+  const auto observe = [&](const std::string& name) {
+    if (options.observe) options.observe(format("{:02}_{}", count++, name), result.program);
+  };
+  observe("input");
   ir::Level level = passes.empty() ? ir::Level::tile : passes[0].from;
   for (const Pass& pass : passes) {
     if (lists(options.skip, pass.name)) continue;
@@ -90,7 +53,7 @@ RunResult run(ir::Program program, const std::vector<Pass>& passes, const RunOpt
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     result.times.push_back({pass.name, time.count()});
     level = std::max(level, pass.to);
-    dump.write(pass.name);
+    observe(pass.name);
     if (options.verify) ir::verify(result.program, level, pass.name);
   }
   return result;

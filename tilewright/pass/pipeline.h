@@ -1,4 +1,4 @@
-// Runs lists of passes: names, verifies, times and dumps each.
+// Runs lists of passes: names, verifies and times each.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,9 @@ struct RunOptions {
   /// Verifies the result of each pass; an InternalError names the pass. What comes in is not
   /// verified: checks (pass/checks.h) come first and speak to the author.
   bool verify = true;
-  /// A directory for the text after each pass, 01_simplify.tw and so on; empty: none. With `diff`,
-  /// also what each pass changed, 01_simplify.diff.
-  std::string dump_dir;
-  bool diff = false;
-  bool keep_texts = false;  // for RunResult::texts
+  /// Is shown the program that comes in, as "00_input", and what each pass gives, "01_simplify",
+  /// before that is verified.
+  std::function<void(const std::string& name, const ir::Program& program)> observe;
   /// Passes to leave out, for debugging; a name that is not in the list is an Error. One that
   /// changes the level cannot be left out.
   std::vector<std::string> skip;
@@ -33,13 +31,12 @@ struct RunOptions {
 
 struct PassTime {
   std::string name;
-  double seconds = 0;  // without verifying and dumping
+  double seconds = 0;  // without verifying and observing
 };
 
 struct RunResult {
   ir::Program program;
   std::vector<PassTime> times;
-  std::vector<std::pair<std::string, std::string>> texts;  // "01_simplify" and the text after it
 };
 
 /// Runs the passes in order.

@@ -14,21 +14,12 @@ struct Request {
   bool explain = false, time = false;
 };
 
-void print_times(const Kernel& kernel) {
-  double total = 0;
-  for (const auto& [name, ms] : kernel.steps()) {
-    std::cout << format("{:<24} {:>9.3f} ms\n", name, ms);
-    total += ms;
-  }
-  std::cout << format("{:<24} {:>9.3f} ms\n", "total", total);
-}
-
 void compile(const Request& request) {
   const Kernel kernel =
       request.source.compile(request.source.read(), /*cache=*/false, request.dump_dir);
   if (!request.out.empty()) kernel.export_object(request.out);
   if (request.explain) std::cout << kernel.explain();
-  if (request.time) print_times(kernel);
+  if (request.time) std::cout << to_text(kernel.steps());
   if (request.explain || request.time) return;
   std::cout << format("{} for {}{}\n", kernel.name(), kernel.metadata().target,
                       request.out.empty() ? "" : " in " + request.out);

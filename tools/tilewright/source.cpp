@@ -30,7 +30,7 @@ Kernel Source::compile(const std::string& text, bool cache, const std::string& d
     const auto [name, value] = name_and_value("--option", option);
     compile_options.options.push_back({name, value});
   }
-  if (!dump_dir.empty()) compile_options.options.push_back({"dump", dump_dir});
+  compile_options.dump.dir = dump_dir;
   const std::string file = path == "-" ? "stdin" : path;
   const Kernel kernel =
       tw::compile(ir::parse_program(text, {.file = file, .locate = true}), compile_options);

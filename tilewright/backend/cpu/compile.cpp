@@ -42,13 +42,16 @@ ir::Program lower(const ir::Program& program, const Target& target,
   pass::VectorShape shape;
   shape.bytes = target.vector_bytes();
   shape.registers = target.avx512 ? 32 : 16;
-  pass::RunOptions options{.diff = true, .keep_texts = report.keep_texts};
-  if (const std::string dir = ir::option(program, "dump"); dir != "none") options.dump_dir = dir;
+  pass::RunOptions options;
+  if (report.wants_texts()) {
+    options.observe = [&](const std::string& name, const ir::Program& after) {
+      report.add_program(name, after);
+    };
+  }
   pass::RunResult result = pass::run(program, pass::loop_pipeline(shape, target.bf16_dot), options);
   for (const pass::PassTime& time : result.times) {
     report.steps.push_back({time.name, time.seconds * 1e3});
   }
-  for (auto& [name, text] : result.texts) report.texts.push_back({name, std::move(text)});
   return result.program;
 }
 
@@ -69,14 +72,14 @@ backend::Artifact compile_loops(const ir::Program& loops, const Target& target,
     }
     return 0;
   });
-  ToolchainReport tools{.keep_texts = report.keep_texts};
-  if (report.keep_texts) report.texts.push_back({"llvm", builder.module_text()});
+  ToolchainReport tools{.keep_texts = report.wants_texts()};
+  if (report.wants_texts()) report.add_text("llvm", ".ll", builder.module_text());
   artifact.code = compile_object(builder, target, tools);
   report.steps.push_back({"llvm passes", tools.optimize_ms});
   report.steps.push_back({"code generation", tools.codegen_ms});
-  if (report.keep_texts) {
-    report.texts.push_back({"llvm-optimized", tools.optimized_ir});
-    report.texts.push_back({"asm", tools.assembly});
+  if (report.wants_texts()) {
+    report.add_text("llvm-optimized", ".ll", std::move(tools.optimized_ir));
+    report.add_text("asm", ".s", std::move(tools.assembly));
   }
   return artifact;
 }
