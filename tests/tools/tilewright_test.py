@@ -73,6 +73,14 @@ class Tilewright(unittest.TestCase):
             self.assertRegex(line, r"^[\w ]{24} +\d+\.\d{3} ms$")
         self.assertEqual(times[-1].split()[0], "total")
 
+    def test_compile_dumps_every_step(self) -> None:
+        self.output_of("compile", SCALE, "--dump", "out")
+        files = {path.name for path in (self.folder / "out").iterdir()}
+        some = {"00_input.tw", "01_simplify.tw", "01_simplify.diff", "llvm.ll", "asm.s", "times.txt"}
+        self.assertLessEqual(some, files)
+        again = self.output_of("compile", "out/00_input.tw", "--target", "cpu:avx2")
+        self.assertEqual(again, "scale for cpu:avx2\n")
+
     def test_bench_times_a_program_and_what_was_exported(self) -> None:
         self.output_of("compile", SCALE, "--target", "cpu:baseline", "--out", "scale.so")
         for file, target in ((SCALE, r"\S+"), ("scale.so", "cpu:baseline")):
@@ -161,6 +169,11 @@ program "mixed" {
             1,
             "export: can't write absent/scale.so: No such file or directory",
             *("compile", SCALE, "--out", "absent/scale.so"),
+        )
+        self.assert_fails(
+            1,
+            "dump: can't make the folder /proc/dump: No such file or directory",
+            *("compile", SCALE, "--dump", "/proc/dump"),
         )
 
     def test_a_wrong_command_line_is_told_with_exit_code_2(self) -> None:
