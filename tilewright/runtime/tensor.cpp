@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <sys/mman.h>
+
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
 
@@ -93,18 +95,34 @@ int64_t storage_bytes(DType dtype, int64_t numel) {
   return numel / 8 * bits + (numel % 8 * bits + 7) / 8;
 }
 
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
 // oneTBB's allocator keeps large blocks that were freed: fresh pages from the system cost more time
 // than many kernels take. The sanitizers watch only the C library's.
+void* allocate(size_t bytes, size_t alignment) {
+#ifdef TW_SANITIZED
+  return std::aligned_alloc(alignment, bytes);
+#else
+  return scalable_aligned_malloc(bytes, alignment);
+#endif
+}
+
+}  // namespace
+
 void* allocate_aligned(int64_t bytes, int64_t alignment) {
   constexpr int64_t kAddressSpace = int64_t{1} << 47;  // also keeps the rounding from overflow
   if (bytes > kAddressSpace) return nullptr;
-  const auto unit = static_cast<size_t>(alignment);
-  const size_t rounded = std::max(unit, (static_cast<size_t>(bytes) + unit - 1) / unit * unit);
-#ifdef TW_SANITIZED
-  return std::aligned_alloc(unit, rounded);
-#else
-  return scalable_aligned_malloc(rounded, unit);
-#endif
+  const auto wanted = static_cast<size_t>(bytes);
+  // In pages of 4 KiB softmax over 64 MiB takes half as long again: misses of the TLB, and the
+  // processor's own prefetch ends at each page.
+  const bool huge = wanted >= 2 * kHugePage;
+  const size_t unit = huge ? kHugePage : static_cast<size_t>(alignment);
+  const size_t rounded = std::max(unit, (wanted + unit - 1) / unit * unit);
+  void* memory = allocate(rounded, unit);
+  if (huge && memory != nullptr) madvise(memory, rounded, MADV_HUGEPAGE);  // a wish
+  return memory;
 }
 
 void free_aligned(void* memory) {
