@@ -48,10 +48,19 @@ std::string difference(const std::string& name, const ParamValue& wanted, ParamV
   return wanted.memory == got.memory ? "" : name + ": bytes outside of its elements were written";
 }
 
+/// How a disagreement begins, which tells a compiler's error from a crash and from wrong values.
+std::string kind_of(const std::string& disagreement) {
+  return disagreement.substr(0, disagreement.find_first_of(":[ "));
+}
+
+/// Shrinks to a program that fails as the whole one does: parts of a legal program may well be
+/// refused with an error.
 std::string report(uint64_t seed, const std::string& difference, const Executor& executor) {
   const Case one = generate(seed);
   const ir::Program smallest = sim::shrink(one.program, [&](const ir::Program& program) {
-    return is_legal(program, one) && !disagreement(program, one, executor).empty();
+    if (!is_legal(program, one)) return false;
+    const std::string text = disagreement(program, one, executor);
+    return !text.empty() && (kind_of(text) == "error") == (kind_of(difference) == "error");
   });
   return format("seed {}: {}\nsmallest program that shows a difference: {}\n{}", seed, difference,
                 disagreement(smallest, one, executor), ir::print(smallest));

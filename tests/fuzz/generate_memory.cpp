@@ -72,7 +72,7 @@ void Generator::tensor_view() {
   std::vector<Expr> shape = base.shape(), strides = ir::strides_of(base);
   Expr offset = ir::index(0);
   const auto extent = ir::as_int(shape[0]);
-  if (extent && random_.chance(50)) {  // one entry of the first dimension
+  if (extent && *extent > 0 && random_.chance(50)) {  // one entry of the first dimension
     offset = ir::mul(strides[0], ir::index(random_.range(0, *extent - 1)));
     shape.erase(shape.begin());
     strides.erase(strides.begin());

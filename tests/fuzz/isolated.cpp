@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,10 +38,17 @@ class SharedMemory {
   char* memory_;
 };
 
+/// Ends this process when it has computed for that long, or slept for much longer.
+void limit_time(unsigned seconds) {
+  const rlimit limit{seconds, seconds};
+  setrlimit(RLIMIT_CPU, &limit);
+  alarm(20 * seconds);
+}
+
 /// Runs in the child: the results, or the message of what was thrown, go to shared memory.
 [[noreturn]] void run_child(const Executor& executor, const ir::Program& program, Case& one,
                             const SharedMemory& shared, unsigned seconds) {
-  alarm(seconds);
+  limit_time(seconds);
   try {
     executor(program, one);
     char* to = shared.results();

@@ -5,7 +5,8 @@
 
 namespace tw::fuzz {
 
-/// Runs the executor in a forked process. A signal, or more than `seconds`, is thrown as an error.
+/// Runs the executor in a forked process. A signal, or more than `seconds` of computing, is thrown
+/// as an error.
 Executor isolated(Executor executor, unsigned seconds = 60);
 
 }  // namespace tw::fuzz
