@@ -281,6 +281,12 @@ TEST(AtomicErrors, TypesPlacesAndOrders) {
       "  help: use relaxed, release or seq_cst");
 }
 
+TEST(VectorErrors, PairsAreOfFloats) {
+  expect_trace_error([](const Tensors&) { x2::add({Expr(1), Expr(2)}, {Expr(3), Expr(4)}); },
+                     "@: error[E-TYPE-06]: x2::add: not available on i64\n"
+                     "  help: it takes f16, bf16 and f32");
+}
+
 TEST(VectorErrors, WidthsAndAlignment) {
   expect_trace_error([](const Tensors& t) { load_vector(t.x(0, 0), 3); },
                      "@: error[E-VEC-01]: load_vector: 3 elements of f32 are 96 bits\n"

@@ -237,6 +237,17 @@ TEST(Vectors, PackTwoHalves) {
       "half[2] = bitcast(cast(v >> 16, u16), f16)\n");
 }
 
+TEST(Vectors, PairsHaveArithmetic) {
+  EXPECT_EQ(traced([](const Tensors& t) {
+              const Pair a{t.half(0), t.half(1)}, b{t.half(2), t.half(3)};
+              const Pair c = x2::fma(a, b, x2::max(a, x2::abs(b)));
+              t.half(4) = c[1];
+            }),
+            "let t: f16 = half[1]\n"
+            "let t_1: f16 = half[3]\n"
+            "half[4] = fma(t, t_1, max(t, abs(t_1)))\n");
+}
+
 TEST(Debug, PrintsAssertsAndAssumes) {
   EXPECT_EQ(traced([](const Tensors& t) {
               const Buffer f = fragment(f32, {4}, "f");

@@ -82,12 +82,57 @@ Expr pack(const Operand& low, const Operand& high) {
   return low.beside(half(high) << 16) | half(low);
 }
 
-std::array<Expr, 2> unpack(const Operand& word, DType dtype) {
+Pair unpack(const Operand& word, DType dtype) {
   const auto half = [&](const Expr& bits) {
     return bitcast(word.beside(cast(word.beside(bits), u16)), dtype);
   };
   return {half(word.value()), half(word >> 16)};
 }
+
+namespace x2 {
+namespace {
+
+Pair each(const char* name, ir::OpCode code, const std::vector<Pair>& args, SourceLoc where) {
+  const Site site{name, where};
+  Pair result;
+  for (size_t lane = 0; lane < result.size(); ++lane) {
+    std::vector<Expr> values;
+    for (const Pair& arg : args) {
+      const DType dtype = arg[lane].dtype();
+      if (dtype != f16 && dtype != bf16 && dtype != f32) {
+        throw Error(codes::type_06, where, "{}: not available on {}", name, dtype)
+            .help("it takes f16, bf16 and f32");
+      }
+      values.push_back(arg[lane]);
+    }
+    result[lane] = element_op(site, code, values);
+  }
+  return result;
+}
+
+}  // namespace
+
+Pair add(const Pair& a, const Pair& b, SourceLoc where) {
+  return each("x2::add", ir::OpCode::add, {a, b}, where);
+}
+Pair sub(const Pair& a, const Pair& b, SourceLoc where) {
+  return each("x2::sub", ir::OpCode::sub, {a, b}, where);
+}
+Pair mul(const Pair& a, const Pair& b, SourceLoc where) {
+  return each("x2::mul", ir::OpCode::mul, {a, b}, where);
+}
+Pair fma(const Pair& a, const Pair& b, const Pair& c, SourceLoc where) {
+  return each("x2::fma", ir::OpCode::fma, {a, b, c}, where);
+}
+Pair min(const Pair& a, const Pair& b, SourceLoc where) {
+  return each("x2::min", ir::OpCode::min, {a, b}, where);
+}
+Pair max(const Pair& a, const Pair& b, SourceLoc where) {
+  return each("x2::max", ir::OpCode::max, {a, b}, where);
+}
+Pair abs(const Pair& a, SourceLoc where) { return each("x2::abs", ir::OpCode::abs, {a}, where); }
+
+}  // namespace x2
 
 }  // namespace lang
 }  // namespace tw

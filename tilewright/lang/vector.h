@@ -16,9 +16,23 @@ std::vector<Expr> load_vector(const Ref& first, int lanes, const Operand& predic
 void store_vector(const Ref& first, const std::vector<Expr>& values,
                   const Operand& predicate = true);
 
+using Pair = std::array<Expr, 2>;
+
 /// Two values of 16 bits in one u32, the first in the low half; and back.
 Expr pack(const Operand& low, const Operand& high);
-std::array<Expr, 2> unpack(const Operand& word, DType dtype);
+Pair unpack(const Operand& word, DType dtype);
+
+/// Two values of f16, bf16 or f32, for which a target may have one instruction (language 11.3);
+/// each result is that of the plain operation. E-TYPE-06 for other types.
+namespace x2 {
+Pair add(const Pair& a, const Pair& b, SourceLoc where = SourceLoc::here());
+Pair sub(const Pair& a, const Pair& b, SourceLoc where = SourceLoc::here());
+Pair mul(const Pair& a, const Pair& b, SourceLoc where = SourceLoc::here());
+Pair fma(const Pair& a, const Pair& b, const Pair& c, SourceLoc where = SourceLoc::here());
+Pair min(const Pair& a, const Pair& b, SourceLoc where = SourceLoc::here());
+Pair max(const Pair& a, const Pair& b, SourceLoc where = SourceLoc::here());
+Pair abs(const Pair& a, SourceLoc where = SourceLoc::here());
+}  // namespace x2
 
 }  // namespace lang
 }  // namespace tw
