@@ -187,7 +187,7 @@ def test_threads_may_call_at_once() -> None:
             np.testing.assert_allclose(found, reference.softmax(x), rtol=1e-5)
 
 
-def test_large_results_are_ordinary_arrays_on_lines_of_their_own():
+def test_large_results_are_ordinary_arrays_on_lines_of_their_own() -> None:
     x = np.arange(3 * 40_000, dtype=np.float32).reshape(3, 40_000)
     y = tw.relu(x)
     assert y.dtype == np.float32 and y.flags.c_contiguous and y.flags.writeable
