@@ -1,11 +1,13 @@
-# Writes OUT, a header with TW_BUILD_ID: a hash of all headers below ROOT. Core and backends that are
-# built from the same headers can be used together. Leaves OUT alone when nothing changed.
+# Writes OUT, a header with TW_BUILD_ID: a hash of the sources of core and backends below ROOT. Core
+# and backends of one id can be used together, and find each other's code in the disk cache. Leaves
+# OUT alone when nothing changed.
 cmake_minimum_required(VERSION 3.25)
-file(GLOB_RECURSE headers ${ROOT}/*.h)
-list(SORT headers)
+file(GLOB_RECURSE sources ${ROOT}/*.h ${ROOT}/*.cpp)
+list(FILTER sources EXCLUDE REGEX "^${ROOT}/kernels/")
+list(SORT sources)
 set(all "")
-foreach(header ${headers})
-  file(SHA256 ${header} hash)
+foreach(source ${sources})
+  file(SHA256 ${source} hash)
   string(APPEND all ${hash})
 endforeach()
 string(SHA256 id "${all}")
