@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: include/tilewright, the libraries, the tool, and the CMake
-# package.
+# What `cmake --install` puts where: include/tilewright, the libraries, the tool, and
+# the CMake package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)

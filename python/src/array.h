@@ -55,8 +55,8 @@ class Borrowed {
   dlpack::DLManagedTensorVersioned* managed_versioned_ = nullptr;
 };
 
-/// Makes arrays of the kind of an example: numpy's, or those of the module whose from_dlpack takes
-/// them.
+/// Makes arrays of the kind of an example: numpy's, or those of the module whose
+/// from_dlpack takes them.
 class Framework {
  public:
   Framework() = default;  // numpy

@@ -10,8 +10,8 @@
 
 namespace tw::python {
 
-/// One call. The arrays that it took stay locked in memory until it ends. All but run() needs the
-/// GIL.
+/// One call. The arrays that it took stay locked in memory until it ends. All but
+/// run() needs the GIL.
 class Call {
  public:
   /// `function` begins every message. `dtype`, if given, is what arrays of unsigned integers of its

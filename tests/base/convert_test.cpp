@@ -1,6 +1,6 @@
-// Conversions against independent definitions: the representable values of a format are listed from
-// its definition, and the result is found among them by search, in long double (64 bits of
-// mantissa).
+// Conversions against independent definitions: the representable values of a format are
+// listed from its definition, and the result is found among them by search, in long double
+// (64 bits of mantissa).
 #include "tilewright/base/convert.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
-// The magnitudes of a float format in order, one beyond the largest finite value, by its
-// definition.
+// The magnitudes of a float format in order, one beyond the largest finite value,
+// by its definition.
 struct Grid {
   std::vector<long double> values;  // index = code of the magnitude
   int sign_bit = 0, padding = 0;
@@ -119,8 +119,8 @@ uint64_t nan_of(DType dtype) {
   }
 }
 
-// To a format with a grid: the neighbors of |x| by search, and one of them by the mode's
-// definition.
+// To a format with a grid: the neighbors of |x| by search, and one of them by
+// the mode's definition.
 uint64_t expected_small_float(long double x, DType to, Mode mode) {
   const Grid& grid = grid_of(to);
   const bool negative = std::signbit(x);
@@ -191,8 +191,8 @@ uint64_t expected(uint64_t bits, DType from, DType to, Mode mode) {
   return expected_small_float(x, to, mode);
 }
 
-// Bit patterns of a source: all of them up to 16 bits; above, where rounding and ranges decide, and
-// random.
+// Bit patterns of a source: all of them up to 16 bits; above, where rounding and ranges
+// decide, and random.
 void add_neighborhood(std::set<uint64_t>& patterns, DType from, long double x) {
   if (from == f64) {
     const auto v = static_cast<double>(x);

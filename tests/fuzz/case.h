@@ -13,8 +13,8 @@
 
 namespace tw::fuzz {
 
-/// The value of one parameter: a tensor in memory of its own with guard bytes around it, or a
-/// scalar.
+/// The value of one parameter: a tensor in memory of its own with guard bytes
+/// around it, or a scalar.
 struct ParamValue {
   DType dtype;
   std::vector<int64_t> shape, strides;  // strides in elements, not negative

@@ -83,8 +83,8 @@ void Generator::parallel(const Vars& vars, const Shape& extents, Stmt body) {
 void Generator::add_tile_leaves(const Vars& vars, const Shape& extents, const ir::Buffer& written) {
   for (const Tile& tile : tiles_) {
     if (tile.is_rough() || (written && tile.aliases(written))) continue;
-    // Dimensions are matched from the last; what doesn't match is indexed at will, in shared
-    // memory.
+    // Dimensions are matched from the last; what doesn't match is indexed at
+    // will, in shared memory.
     std::vector<Expr> at(tile.shape.size());
     std::vector<int64_t> free(tile.shape.size(), 0);
     bool matches = true;

@@ -18,8 +18,8 @@ struct Case {
   int64_t n, h, gap;  // gap: elements between rows
 };
 
-/// No token, one, sizes that divide nothing, strided rows; the last are those of benchmarks, made
-/// small.
+/// No token, one, sizes that divide nothing, strided rows; the last are those of
+/// benchmarks, made small.
 std::vector<Case> cases() {
   std::vector<Case> list;
   for (const DType dtype : {f32, bf16, f16}) {

@@ -1,5 +1,5 @@
-// Tensors for tests of kernels: random ones of any dtype, their values, and comparison with a
-// reference.
+// Tensors for tests of kernels: random ones of any dtype, their values, and
+// comparison with a reference.
 #pragma once
 
 #include <functional>

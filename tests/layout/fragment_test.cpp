@@ -14,8 +14,8 @@ namespace {
 
 using test::for_each;
 
-// Fragments of many kinds: tables of tensor cores, replicated, partial, with exclusive or, of odd
-// sizes.
+// Fragments of many kinds: tables of tensor cores, replicated, partial, with
+// exclusive or, of odd sizes.
 std::vector<Fragment> samples() {
   std::vector<Fragment> all;
   for (const TensorCoreTile& tile : tensor_core_tiles()) {

@@ -80,8 +80,8 @@ TEST(Owner, DeriveHasNoGapsInSlots) {
 
 TEST(Owner, DeriveIsEmptyWhereTheIndexIsNotOnto) {
   const Fragment loop = parse_fragment("[4, 3] -> 4 threads, 3 slots: i, j");
-  // In the first, y % 4 and y % 3 tell all y below 12 apart, but aren't the iterations that reach
-  // them.
+  // In the first, y % 4 and y % 3 tell all y below 12 apart, but aren't the
+  // iterations that reach them.
   for (const char* index :
        {"[4, 3] -> [12]: i + j", "[4, 3] -> [8, 3]: i * 2, j", "[4, 3] -> [4, 4]: i, i"}) {
     EXPECT_FALSE(derive(loop, parse_layout(index))) << index;

@@ -25,8 +25,8 @@ struct Sample {
   Layout layout;
 };
 
-/// Compact maps of every small box: each dimension cut into digits in every way, digits in every
-/// order.
+/// Compact maps of every small box: each dimension cut into digits in every way,
+/// digits in every order.
 const std::vector<Sample>& compact_samples();
 
 /// Random linear maps over bits: boxes of powers of two, terms of any number of sources.

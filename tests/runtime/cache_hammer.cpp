@@ -25,8 +25,8 @@ struct Counters {
 
 std::string key_of(int i) { return "key " + std::to_string(i) + std::string(500, 'k'); }
 
-// The only content that the entry may ever have: all of it depends on the key, and differs in
-// length.
+// The only content that the entry may ever have: all of it depends on the key, and
+// differs in length.
 CacheFiles files_of(int i) {
   std::minstd_rand random(static_cast<unsigned>(i) + 1);
   std::string code(static_cast<size_t>(1000 + i * 700), '\0');

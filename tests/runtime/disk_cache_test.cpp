@@ -65,8 +65,8 @@ TEST_F(DiskCacheTest, TheFirstWriterWins) {
   EXPECT_EQ(staged(), 0);
 }
 
-// Every file cut to lengths, and bytes changed, all over it (removing folders takes most of the
-// time).
+// Every file cut to lengths, and bytes changed, all over it (removing folders takes
+// most of the time).
 TEST_F(DiskCacheTest, ADamagedEntryIsAMissAndIsRemoved) {
   int damages = 0;
   const auto expect_miss = [&](const std::string& what) {

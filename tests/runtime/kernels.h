@@ -1,5 +1,5 @@
-// Kernels for tests of the run time: metadata and code written by hand, as a compiler would write
-// them.
+// Kernels for tests of the run time: metadata and code written by hand, as a
+// compiler would write them.
 #pragma once
 
 #include <map>
@@ -28,8 +28,8 @@ KernelMetadata gemm_metadata();
 int32_t gemm_entry(const void* args, const int64_t* grid, int64_t first, int64_t last,
                    void* scratch, TwCpuCallbacks* callbacks);
 
-/// A kernel named f with these symbols and parameters and one launch of one block of code that does
-/// nothing.
+/// A kernel named f with these symbols and parameters and one launch of one block of code
+/// that does nothing.
 KernelMetadata idle_metadata(std::vector<Symbol> symbols, std::vector<Param> params);
 LoadedKernel idle_kernel(std::vector<Symbol> symbols, std::vector<Param> params);
 

@@ -16,8 +16,8 @@ namespace tw::sim {
 
 class TextRun {
  public:
-  /// `body` is what stands in `program "p" { ... }`, from its first line on, which is line 1 of
-  /// p.tw.
+  /// `body` is what stands in `program "p" { ... }`, from its first line on, which
+  /// is line 1 of p.tw.
   explicit TextRun(std::string_view body)
       : program_(ir::parse_program("tilewright ir 1 program \"p\" {" + std::string(body) + "}",
                                    {.file = "p.tw", .locate = true})) {}

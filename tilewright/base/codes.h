@@ -1,6 +1,6 @@
-// The catalogue of diagnostic codes: stable names that tests and users can rely on; texts may
-// change. E- is an error, W- a warning. The number behind each is the section of the language's
-// specification.
+// The catalogue of diagnostic codes: stable names that tests and users can rely on;
+// texts may change. E- is an error, W- a warning. The number behind each is the section
+// of the language's specification.
 #pragma once
 
 #include "tilewright/base/error.h"

@@ -70,8 +70,8 @@ class InternalError : public std::logic_error {
 
 }  // namespace tw
 
-/// Raises `Error` (without a code) unless the condition holds: for checks of a function's
-/// arguments.
+/// Raises `Error` (without a code) unless the condition holds: for checks of
+/// a function's arguments.
 #define TW_REQUIRE(condition, ...)                                                     \
   do {                                                                                 \
     if (!(condition)) throw ::tw::Error(::tw::Code{}, ::tw::SourceLoc{}, __VA_ARGS__); \

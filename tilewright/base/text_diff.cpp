@@ -26,8 +26,7 @@ struct Line {
 };
 
 /// The shortest edit script by Myers' greedy algorithm ("An O(ND) difference algorithm", 1986).
-/// 1. For d = 0, 1, ... find how far each diagonal k = x - y gets with d edits; remember each
-/// round.
+/// 1. For d = 0, 1, ... find how far each diagonal k = x - y gets with d edits; keep each round.
 /// 2. Walk the rounds back from the end.
 std::vector<Line> edit_script(const Lines& a, const Lines& b) {
   const auto n = static_cast<int>(a.size()), m = static_cast<int>(b.size());

@@ -1,5 +1,5 @@
-// Small enumerations that occur as fields of IR nodes. Each has its enumerators' names for the text
-// form.
+// Small enumerations that occur as fields of IR nodes. Each has its enumerators' names
+// for the text form.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ struct EnumNames;  // `values`: the names in order
     static constexpr std::string_view kType = #Name, kList = #__VA_ARGS__; \
   };
 
-/// Memory space of a buffer (language 3.1). `variable` is one scalar, private to a thread, of rank
-/// 0.
+/// Memory space of a buffer (language 3.1). `variable` is one scalar, private to a
+/// thread, of rank 0.
 TW_ENUM(MemSpace, global, workspace, shared, shared_static, fragment, local, variable, reducer)
 
-/// How a loop runs (language 5.1). `vectorized` (loop IR too): all iterations as lanes of one
-/// vector.
+/// How a loop runs (language 5.1). `vectorized` (loop IR too): all iterations as
+/// lanes of one vector.
 TW_ENUM(LoopKind, serial, unrolled, vectorized, pipelined)
 
 /// What a reduction folds with (language 9.1, 9.3).

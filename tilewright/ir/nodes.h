@@ -193,9 +193,9 @@ struct Let : StmtBase {
   TW_FIELDS(Let, var, value)
 };
 
-/// Makes a block buffer (or a variable, of rank 0) for the rest of the enclosing sequence. Its
-/// contents are undefined, except for `initial`. A view is allocated too: that is where it is
-/// declared.
+/// Makes a block buffer (or a variable, of rank 0) for the rest of the enclosing sequence.
+/// Its contents are undefined, except for `initial`. A view is allocated too: that is
+/// where it is declared.
 struct Alloc : StmtBase {
   TW_NODE_OF(StmtBase, Alloc)
   Buffer buffer;
@@ -205,8 +205,8 @@ struct Alloc : StmtBase {
   TW_FIELDS(Alloc, buffer, initial, layout)
 };
 
-/// Writes one element; in global memory nothing outside the shape. The value has the buffer's
-/// dtype.
+/// Writes one element; in global memory nothing outside the shape. The value has
+/// the buffer's dtype.
 struct Store : StmtBase {
   TW_NODE_OF(StmtBase, Store)
   Buffer buffer;
@@ -456,8 +456,8 @@ struct Option {
   TW_FIELDS(Option, name, value)
 };
 
-/// One or more launches over shared parameters; they run in order. A plain value: copying it is
-/// cheap.
+/// One or more launches over shared parameters; they run in order. A plain value:
+/// copying it is cheap.
 struct Program {
   std::string name;
   std::vector<Symbol> symbols;

@@ -226,8 +226,8 @@ struct Substitute : Rewriter {
   }
 };
 
-/// Renames what a statement binds. Uses follow their definition, so one walk in program order
-/// suffices.
+/// Renames what a statement binds. Uses follow their definition, so one walk in
+/// program order suffices.
 struct FreshBindings : Rewriter {
   Substitution vars;
   std::set<Buffer, ById> allocated;

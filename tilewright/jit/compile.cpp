@@ -110,8 +110,8 @@ Content find_or_build(const backend::Backend& backend, const std::string& target
   return made;
 }
 
-/// Kernels of this process by key. A kernel that is being compiled is a future that others wait
-/// for.
+/// Kernels of this process by key. A kernel that is being compiled is a future
+/// that others wait for.
 class MemoryCache {
  public:
   template <class Make>

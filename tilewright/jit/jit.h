@@ -18,8 +18,8 @@ struct Constant {
   int64_t value;
 };
 
-/// The compiled kernels of one definition, by device, dtypes and constants. Lives as long as the
-/// process:
+/// The compiled kernels of one definition, by device, dtypes and constants. Lives as
+/// long as the process:
 ///
 ///   static const Jit kernel(define_kernel("rms_norm", dataflow).schedule(...));
 ///   kernel({x.dtype()}, {{"h", x.dim(1)}}).launch(stream, {x, w, y, eps});
@@ -32,8 +32,8 @@ class Jit {
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
 
-  /// The kernel for these dtypes and constants, in the order in which the call site always gives
-  /// them.
+  /// The kernel for these dtypes and constants, in the order in which the call site
+  /// always gives them.
   const Kernel& operator()(std::initializer_list<DType> dtypes,
                            std::initializer_list<Constant> constants = {},
                            DeviceKind device = DeviceKind::cpu) const;

@@ -22,9 +22,9 @@ class Kernel {
   explicit Kernel(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
   explicit operator bool() const { return content_ != nullptr; }
 
-  /// Runs the kernel on arguments in the order of its parameters. Outputs may be left out (all, or
-  /// each by a null argument): then they are allocated and returned. See runtime/call.h for the
-  /// checks.
+  /// Runs the kernel on arguments in the order of its parameters. Outputs may be left out
+  /// (all, or each by a null argument): then they are allocated and returned. See
+  /// runtime/call.h for the checks.
   std::vector<Tensor> operator()(std::span<const Arg> args,
                                  const runtime::CallContext& context = {}) const;
   std::vector<Tensor> operator()(std::initializer_list<Arg> args,

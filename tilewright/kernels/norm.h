@@ -1,8 +1,8 @@
 // Normalisations over rows: RMS norm, layer norm, softmax.
 //
-// x and y are [n, h] on one device with contiguous rows at any row stride; y may be x. Computed in
-// f32 and rounded once. Arguments of a wrong shape, dtype or stride are an Error, and nothing is
-// written.
+// x and y are [n, h] on one device with contiguous rows at any row stride; y may be x. Computed
+// in f32 and rounded once. Arguments of a wrong shape, dtype or stride are an Error, and
+// nothing is written.
 #pragma once
 
 #include "tilewright/runtime/tensor.h"

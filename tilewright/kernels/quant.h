@@ -7,8 +7,8 @@
 // let a = max(their largest magnitude, 1e-4), at most the largest f32; NaN doesn't count. Then
 //   sf = a / 448, code = e4m3(x * (448 / a)),         each operation rounded to f32 by itself;
 //   sf = 2^ceil(log2(a / 448)), code = e4m3(x / sf)   with `round_sf`.
-// e4m3 rounds to the nearest even and saturates at +-448. Results are the same bits on every
-// device.
+// e4m3 rounds to the nearest even and saturates at +-448. Results are the same
+// bits on every device.
 #pragma once
 
 #include "tilewright/runtime/tensor.h"

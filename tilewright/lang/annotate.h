@@ -26,8 +26,8 @@ void align(const Buffer& tensor, int64_t bytes, SourceLoc where = SourceLoc::her
 void versions(const Buffer& buffer, int64_t count, SourceLoc where = SourceLoc::here());
 /// The author indexes the copies by hand.
 void manual_versions(const Buffer& buffer, SourceLoc where = SourceLoc::here());
-/// Raises E-LAY-10 unless the text is a layout of a shared buffer's shape, or a fragment of a
-/// fragment's.
+/// Raises E-LAY-10 unless the text is a layout of a shared buffer's shape, or a
+/// fragment of a fragment's.
 void check_layout(const Site& site, const ir::Buffer& buffer, std::string_view text);
 /// Order in which the blocks of this launch run: panels of that many rows (or columns) share
 /// operands in the cache.

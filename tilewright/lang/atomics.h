@@ -18,8 +18,8 @@ struct AtomicOptions {
 
 /// dst = dst op value, at once. The previous value with `ret`, else no value.
 Expr atomic(AtomicOp op, const Ref& dst, const Operand& value, const AtomicOptions& options = {});
-/// Each element of dst = dst op that of src; extents match as in a copy, what is outside is
-/// skipped.
+/// Each element of dst = dst op that of src; extents match as in a copy, what is
+/// outside is skipped.
 void atomic(AtomicOp op, const Region& dst, const Region& src, const AtomicOptions& options = {});
 
 // atomic_add(x(i), v), atomic_add(x(at(0, 64)), tile), and so on.

@@ -105,8 +105,8 @@ ir::Expr as_stored(const Site& site, const Expr& value, DType dtype);
 /// As a condition: a bool, or an integer that is compared with zero (E-FLOW-04).
 ir::Expr as_condition(const Site& site, const Expr& value);
 
-/// An element operation: promotes the operands, checks the operation's class (E-TYPE-06) and folds
-/// constants.
+/// An element operation: promotes the operands, checks the operation's class (E-TYPE-06)
+/// and folds constants.
 Expr element_op(const Site& site, ir::OpCode code, const std::vector<Expr>& args,
                 ir::Exactness exactness = ir::Exactness::standard,
                 Rounding rounding = Rounding::rn);

@@ -23,8 +23,9 @@ struct TileSchedulerOptions {
   int64_t swizzle = 1;        // tiles of the secondary axis that run together
   bool column_major = false;  // the primary axis is m, else n
 };
-/// The stateful form: `while_(tiles.valid(), [&] { auto [m, n] = tiles.coord(); ...; tiles.next();
-/// })`
+/// The stateful form:
+///
+///   while_(tiles.valid(), [&] { auto [m, n] = tiles.coord(); ...; tiles.next(); });
 class TileScheduler {
  public:
   /// `first` is the index of this block (or cluster), `workers` their number.

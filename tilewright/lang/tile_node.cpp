@@ -201,8 +201,8 @@ int64_t Materializer::users(const Tile& tile) const {
   return known == edges_.end() ? 0 : known->second;
 }
 
-/// Replaces the author's fragment by a copy, made where its value was taken, if it may have changed
-/// since.
+/// Replaces the author's fragment by a copy, made where its value was taken, if it may
+/// have changed since.
 void Materializer::keep(TileNode& node) {
   if (!trace_.may_change(node.fragment.ir(), node.made, trace_.now())) return;
   trace_.record_at(node.made, [&] {

@@ -22,8 +22,8 @@ struct CopyOptions {
   bool cache_global_only = false;
   bool no_tma = false;  // contradicts require = tma (E-COPY-09)
 };
-/// dst = src, converted as by a cast. Elements outside a tensor read as its safe value and are not
-/// written.
+/// dst = src, converted as by a cast. Elements outside a tensor read as its safe value
+/// and are not written.
 void copy(const Region& src, const Region& dst, const CopyOptions& options = {});
 /// dst(..., j, i) = src(..., i, j).
 void transpose(const Region& src, const Region& dst, const CopyOptions& options = {});
@@ -42,8 +42,8 @@ struct GemmOptions {
   int64_t warps_m = 0, warps_n = 0;  // of GemmPolicy::fixed
   int64_t k_pack = 1;
 };
-/// c = (clear ? 0 : c) + a b, products and sums in c's type. The last two dimensions are the
-/// matrix.
+/// c = (clear ? 0 : c) + a b, products and sums in c's type. The last two
+/// dimensions are the matrix.
 void gemm(const Region& a, const Region& b, const Region& c, const GemmOptions& options = {});
 
 struct ScaledGemmOptions {

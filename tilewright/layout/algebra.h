@@ -27,12 +27,12 @@ Layout linearize(const Layout& layout);
 /// Logical dimension d of the result is dimension order[d] of the layout.
 Layout permute(const Layout& layout, const std::vector<int>& order);
 
-/// `count` copies along a dimension. The number of the copy is a new physical coordinate, the
-/// slowest.
+/// `count` copies along a dimension. The number of the copy is a new physical
+/// coordinate, the slowest.
 Layout repeat(const Layout& layout, int dim, int64_t count);
 
-/// Leading dimensions, each of whose elements has a copy of the layout; as many leading
-/// coordinates.
+/// Leading dimensions, each of whose elements has a copy of the layout; as
+/// many leading coordinates.
 Layout expand(const Layout& layout, const Coords& leading);
 
 /// The same storage under another logical shape, in row-major order of elements, and another size

@@ -74,8 +74,8 @@ BitMatrix compose(const BitMatrix& first, const BitMatrix& second) {
 }
 
 std::optional<BitMatrix> inverse(const BitMatrix& matrix, int rows) {
-  // Gauss and Jordan on the columns: `image` becomes one bit of the result each, `x` says of which
-  // inputs.
+  // Gauss and Jordan on the columns: `image` becomes one bit of the result each, `x`
+  // says of which inputs.
   struct Column {
     uint64_t image, x;
   };

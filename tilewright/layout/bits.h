@@ -27,8 +27,8 @@ Layout layout_of(const BitMatrix& matrix, const Coords& shape, const Coords& ext
 
 /// x -> second(first(x)).
 BitMatrix compose(const BitMatrix& first, const BitMatrix& second);
-/// The matrix with inverse(matrix(x)) = x; empty if two x have the same image. `rows`: bits of the
-/// image.
+/// The matrix with inverse(matrix(x)) = x; empty if two x have the same image. `rows`:
+/// bits of the image.
 std::optional<BitMatrix> inverse(const BitMatrix& matrix, int rows);
 /// The image has 2^rank elements.
 int rank(const BitMatrix& matrix);

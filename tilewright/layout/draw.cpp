@@ -28,8 +28,8 @@ std::string lines_of(const std::vector<Row>& rows) {
   return text;
 }
 
-/// One table of the last two dimensions; `leading` are the others. A box of one dimension is one
-/// row.
+/// One table of the last two dimensions; `leading` are the others. A box of one
+/// dimension is one row.
 std::string table(const Coords& shape, const Coords& leading, int64_t per_cell,
                   const std::function<std::string(const Coords&)>& cell) {
   const bool has_rows = shape.size() >= 2;

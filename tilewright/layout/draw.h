@@ -11,8 +11,8 @@ namespace tw::layout {
 struct DrawOptions {
   /// Elements of the last dimension that one cell stands for; it shows the first of them.
   int64_t per_cell = 1;
-  /// If not 0: elements have so many bits, and cells show the 4-byte bank (of 32) instead of the
-  /// offset.
+  /// If not 0: elements have so many bits, and cells show the 4-byte bank (of 32)
+  /// instead of the offset.
   int bank_bits = 0;
 };
 

@@ -53,8 +53,8 @@ int64_t Fragment::slot(const Coords& x, int64_t replica) const {
 std::optional<Fragment> fragment_of(const Layout& thread_value_map) {
   TW_CHECK(thread_value_map.rank() == 2, "{} reads more than a thread and a slot",
            thread_value_map);
-  // The digits of the thread that aren't read become the replica, as one more coordinate; then
-  // invert.
+  // The digits of the thread that aren't read become the replica, as one more
+  // coordinate; then invert.
   const auto refined = refine(thread_value_map.terms(), thread_value_map.shape());
   if (!refined) return std::nullopt;
   std::vector<Term> terms = *refined;

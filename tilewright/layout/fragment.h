@@ -1,5 +1,5 @@
-// Fragments: how the elements of a box are spread over threads and over the slots (registers) of
-// each.
+// Fragments: how the elements of a box are spread over threads and over the slots
+// (registers) of each.
 //
 // A fragment is a layout from the box with one more dimension, the replica r, to (thread, slot).
 // The owners of an element are the threads that its replicas lie in; they hold equal values. Digits

@@ -1,5 +1,5 @@
-// The two forms of a list of terms: merged as far as possible, and split until digits don't
-// overlap.
+// The two forms of a list of terms: merged as far as possible, and split until
+// digits don't overlap.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
 // Who runs an iteration and who owns an element: the questions of layout inference
 // (language 17.3, 17.4).
 //
-// A loop's map is a fragment over its iteration box; `index` maps an iteration to an element of a
-// buffer.
+// A loop's map is a fragment over its iteration box; `index` maps an iteration to an
+// element of a buffer.
 #pragma once
 
 #include <optional>

@@ -236,10 +236,10 @@ class GuardBounds : public ir::Rewriter {
                   expr.loc());
   }
 
-  /// In a nest of serial loops a branch around a load costs more than the load. Where all lanes
-  /// share an index whose first value in the nest is inside, the index is limited instead, so that
-  /// the load can be made whatever the guard says. Tells whether that was possible for all
-  /// dimensions.
+  /// In a nest of serial loops a branch around a load costs more than the load. Where all
+  /// lanes share an index whose first value in the nest is inside, the index is limited
+  /// instead, so that the load can be made whatever the guard says. Tells whether that was
+  /// possible for all dimensions.
   bool clamp_in_nest(const ir::Load& load, std::vector<Expr>& indices) const {
     if (!in_nest_) return false;
     std::vector<Expr> limited = indices;

@@ -7,8 +7,8 @@ namespace tw::pass {
 
 /// Gives the shared buffers and fragments of matrix multiplies the layout of their micro-kernel, in
 /// `Alloc::layout`, so that the copy into a buffer is the packing:
-/// - b: panels of GemmBlock::columns, k-major inside, a line between panels against aliasing in the
-/// cache;
+/// - b: panels of GemmBlock::columns, k-major inside, a line between panels against aliasing in
+///   the cache;
 /// - c: blocks of GemmBlock::rows x columns, row-major inside;
 /// - a: as it is, since it is read by broadcast.
 /// A buffer keeps its row-major order if it is viewed, has a layout or is used by multiplies of

@@ -77,9 +77,9 @@ class VectorCheck : public ir::Visitor {
     });
   }
 
-  // An update is one per lane where the index is linear in the lane, and is folded over the lanes
-  // where it is fixed; then it is made after the vector loop and can't depend on anything bound
-  // inside.
+  // An update is one per lane where the index is linear in the lane, and is folded over the
+  // lanes where it is fixed; then it is made after the vector loop and can't depend on
+  // anything bound inside.
   void check_update(const ir::ReducerUpdate& update) {
     bool per_lane = false;
     for (const Expr& index : update.indices) {

@@ -185,8 +185,8 @@ class Lowering {
     }));
   }
 
-  // The last kept dimension is contiguous: vectors of outputs, the reduced dimensions in serial
-  // loops.
+  // The last kept dimension is contiguous: vectors of outputs, the reduced
+  // dimensions in serial loops.
   ir::Stmt across_the_last() {
     const size_t d = kept_.back();
     const int64_t n = extents_[d];

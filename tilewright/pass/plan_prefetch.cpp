@@ -14,8 +14,8 @@ using ir::Expr;
 using ir::Region;
 using ir::Stmt;
 
-// Below a few lines there is nothing to gain; beyond L2 the lines would be gone before they are
-// read.
+// Below a few lines there is nothing to gain; beyond L2 the lines would be gone
+// before they are read.
 constexpr int64_t kLeastBytes = 1024, kMostBytes = 512 * 1024;
 
 /// The tiles that a sequence copies from global memory, as they are one step of `var` later.

@@ -1,5 +1,5 @@
-// Decides what is brought nearer while a loop or block still computes: the CPU's form of
-// pipelining.
+// Decides what is brought nearer while a loop or block still computes: the CPU's
+// form of pipelining.
 #pragma once
 
 #include "tilewright/ir/nodes.h"
@@ -8,7 +8,7 @@ namespace tw::pass {
 
 /// Two shapes of program are recognised; both read tiles of global memory by Copy and then compute:
 /// - a loop whose body copies tiles and multiplies them: the multiply prefetches the next
-/// iteration's tiles;
+///   iteration's tiles;
 /// - a block whose copies depend on its index: its first loop with an elementary function, else its
 ///   last loop that writes global memory, prefetches the tiles of the next block, which the same
 ///   thread is likely to run.

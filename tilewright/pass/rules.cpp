@@ -319,8 +319,8 @@ bool Match::holds(const Pattern& condition) {
   return e && bounds_.proves(e);
 }
 
-/// The type of an operation's operand i, and of its result, where what it computes has type
-/// `dtype`.
+/// The type of an operation's operand i, and of its result, where what it
+/// computes has type `dtype`.
 DType operand_type(OpCode code, size_t i, DType dtype, DType compared) {
   switch (ir::op_row(code).op_class) {
     case OpClass::compare:

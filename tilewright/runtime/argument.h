@@ -8,9 +8,9 @@
 
 namespace tw {
 
-/// A tensor, a scalar, an address or nothing. It refers to the tensor, which must live through the
-/// call (a temporary of the same expression does). `null` leaves out an output or a nullable
-/// tensor.
+/// A tensor, a scalar, an address or nothing. It refers to the tensor, which must live
+/// through the call (a temporary of the same expression does). `null` leaves out an output or
+/// a nullable tensor.
 class Arg {
  public:
   enum class Kind : uint8_t { null, tensor, boolean, integer, unsigned_integer, real, address };

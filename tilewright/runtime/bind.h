@@ -1,5 +1,5 @@
-// The checks of a call and the solution of its symbols, driven by tables that are made once per
-// kernel.
+// The checks of a call and the solution of its symbols, driven by tables that are
+// made once per kernel.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace tw::runtime {
 
-/// What a call knows of its arguments. Lives on the stack; nothing is initialized but what `bind`
-/// sets.
+/// What a call knows of its arguments. Lives on the stack; nothing is initialized
+/// but what `bind` sets.
 class Binding {
  public:
   Binding() {}  // leaves the arrays alone

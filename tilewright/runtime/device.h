@@ -22,8 +22,8 @@ std::string to_text(Device device);
 /// Reads the name of a kind; an unknown one is an Error that lists the known ones.
 DeviceKind device_kind_named(const std::string& name);
 
-/// The caller's stream, as the device's driver names it. Null is the default stream; a CPU has
-/// none.
+/// The caller's stream, as the device's driver names it. Null is the default
+/// stream; a CPU has none.
 struct Stream {
   void* handle = nullptr;
 };

@@ -1,5 +1,5 @@
-// Whole files and folders, with the system's reason when something fails; for the cache and
-// artefacts.
+// Whole files and folders, with the system's reason when something fails; for the
+// cache and artefacts.
 #pragma once
 
 #include <optional>

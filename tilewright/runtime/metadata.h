@@ -13,8 +13,8 @@
 
 namespace tw::runtime {
 
-/// The version of everything in this file and of the entries' calling convention. Another is
-/// refused.
+/// The version of everything in this file and of the entries' calling convention.
+/// Another is refused.
 inline constexpr int kMetadataVersion = 2;
 
 inline constexpr int kMaxParams = 64;
@@ -54,8 +54,8 @@ struct Param {
 };
 
 /// One value of the packed block that every entry gets. Each takes a slot of eight bytes:
-/// addresses, sizes as int64, scalars in the low bytes with zeros above. An address that is null is
-/// zero.
+/// addresses, sizes as int64, scalars in the low bytes with zeros above. An address
+/// that is null is zero.
 struct PackedField {
   enum class Kind : uint8_t {
     address,

@@ -26,10 +26,10 @@ namespace tw::runtime {
 namespace {
 
 // oneTBB's library isn't built for the thread sanitizer. So the sanitizer can't see that what
-// happens before parallel_for happens before its bodies, and these before its return; and it takes
-// the library's own memory, which it sees through memset and the like, for raced on. This file is
-// compiled without the sanitizer and tells it both: an `InsideTbb` in a body is switched off by an
-// `InsideBody`.
+// happens before parallel_for happens before its bodies, and these before its return; and it
+// takes the library's own memory, which it sees through memset and the like, for raced on. This
+// file is compiled without the sanitizer and tells it both: an `InsideTbb` in a body is switched
+// off by an `InsideBody`.
 #ifdef TW_THREAD_SANITIZER
 struct InsideTbb {
   InsideTbb() { __tsan_ignore_thread_begin(); }

@@ -1,5 +1,5 @@
-// Extents or strides of a tensor: up to eight integers, stored inline, so that copies allocate
-// nothing.
+// Extents or strides of a tensor: up to eight integers, stored inline, so that
+// copies allocate nothing.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Every element operation on every type and target, as vectors and one by one, against the
-// interpreter.
+// Every element operation on every type and target, as vectors and one by one,
+// against the interpreter.
 #include <gtest/gtest.h>
 
 #include "tests/backend/cpu/run.h"

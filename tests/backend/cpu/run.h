@@ -43,8 +43,8 @@ void run(const ir::Program& loops, const Target& target, const std::vector<Owned
          const std::vector<Arg>& scalars = {}, const runtime::CallContext& context = {});
 
 /// Runs the program on random tensors on every target of this machine and on the interpreter:
-/// expects the same bits in all of them (or NaN in both). Scalars are
-/// 3. `runs_on` can leave out targets.
+/// expects the same bits in all of them (or NaN in both). Every scalar is 3. `runs_on` can leave
+/// out targets.
 void expect_as_interpreted(const ir::Program& loops, uint64_t seed = 1,
                            const std::function<bool(const Target&)>& runs_on = {});
 

@@ -1,5 +1,5 @@
-// The CPU backend as jit sees it: the list of passes, and the one function that the library
-// exports.
+// The CPU backend as jit sees it: the list of passes, and the one function that
+// the library exports.
 #include "tilewright/backend/backend.h"
 #include "tilewright/backend/build_id.h"
 #include "tilewright/backend/cpu/compile.h"

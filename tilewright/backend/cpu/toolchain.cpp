@@ -20,10 +20,10 @@ namespace {
 
 // The emitter writes vectors, rotated loops and hoisted addresses itself. What is left to LLVM:
 // registers for small buffers (sroa), common subexpressions (early-cse, gvn), algebra
-// (instcombine), invariant code (licm) and dead stores. No inliner, unroller or vectorizer. Blocks
-// are merged before instcombine: it sinks a value to the block that uses it, and so would take the
-// steps of a multiply's loop apart, row by row, which spills (102 against 72 GFLOP/s on a Zen 4
-// core).
+// (instcombine), invariant code (licm) and dead stores. No inliner, unroller or vectorizer.
+// Blocks are merged before instcombine: it sinks a value to the block that uses it, and so
+// would take the steps of a multiply's loop apart, row by row, which spills (102 against 72
+// GFLOP/s on a Zen 4 core).
 constexpr const char* kPasses =
     "function(sroa,simplifycfg,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,dse,simplifycfg)";

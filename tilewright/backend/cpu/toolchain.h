@@ -22,9 +22,9 @@ struct ToolchainReport {
 /// Sets what the emitter must know of the target: layout of data, and attributes of each function.
 void prepare_module(Builder& builder, const Target& target);
 
-/// Optimizes the module and compiles it to an ELF object. IR that LLVM's verifier refuses, or that
-/// has no instructions on the target, is an InternalError with LLVM's message; it doesn't end the
-/// process.
+/// Optimizes the module and compiles it to an ELF object. IR that LLVM's verifier refuses, or
+/// that has no instructions on the target, is an InternalError with LLVM's message; it
+/// doesn't end the process.
 std::string compile_object(Builder& builder, const Target& target, ToolchainReport& report);
 
 }  // namespace tw::cpu

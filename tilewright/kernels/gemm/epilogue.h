@@ -1,5 +1,5 @@
-// What the multiplies of this folder share: the checks of their arguments and the end of their
-// dataflow.
+// What the multiplies of this folder share: the checks of their arguments and the end
+// of their dataflow.
 #pragma once
 
 #include <string_view>

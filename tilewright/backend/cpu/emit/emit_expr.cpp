@@ -37,8 +37,8 @@ Value normalized(Value v) {
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-/// Whether evaluating it costs little and can do no harm, so that a branch around it isn't worth
-/// it.
+/// Whether evaluating it costs little and can do no harm, so that a branch around
+/// it isn't worth it.
 bool is_cheap(const Expr& expr) {
   int nodes = 0;
   return !ir::contains(expr, [&](const Expr& e) {

@@ -45,8 +45,8 @@ class Val {
   LLVMOpaqueValue* ref_ = nullptr;
 };
 
-/// The right operand of an operation: a value, or an integer literal that takes the left one's
-/// type.
+/// The right operand of an operation: a value, or an integer literal that takes
+/// the left one's type.
 struct Operand {
   Val val;
   int64_t literal = 0;

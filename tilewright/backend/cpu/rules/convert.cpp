@@ -120,8 +120,8 @@ Val round_nearest(const Target& target, Val value, DType to, bool saturate) {
   const Val odd = lshr(a, cut) & 1;
   const Val normal = lshr(a + ((int64_t{1} << (cut - 1)) - 1) + odd, cut) -
                      ((format.min_field() - 1) << format.mantissa);
-  // Adding 2^23 units of the smallest subnormal makes the processor round to a whole number of
-  // them.
+  // Adding 2^23 units of the smallest subnormal makes the processor round to a
+  // whole number of them.
   const int64_t anchor = int64_t{127 + 1 - format.bias - format.mantissa + 23} << 23;
   const Val anchored = fadd(float_of(a), float_of(x.builder().constant(kI32, anchor, x.lanes())));
   const Val subnormal = bits_of(anchored) - anchor;
