@@ -23,6 +23,8 @@ const Borrowed& Call::take(const char* name, const Array& array, std::optional<D
     const std::string text = format("{}: {} {}", function_, name, unusable.reason);
     PyErr_SetString(unusable.kind, text.c_str());
     throw nb::python_error();
+  } catch (Error& error) {  // what DLPack describes is no tensor
+    throw error.note("{} of {}", name, function_);
   }
 }
 

@@ -1,5 +1,6 @@
 """How arrays come in and go out, and what is refused."""
 
+import ctypes
 import re
 import threading
 from typing import Any
@@ -82,7 +83,7 @@ def test_readable_memory_is_an_input_but_no_output() -> None:
         (
             lambda: tw.softmax(Shared(np.zeros((2, 2), "complex64"))),
             TypeError,
-            "error[E-TYPE-01]: dlpack: no dtype for code 5, 64 bits, 1 lanes",
+            "error[E-TYPE-01]: dlpack: no dtype for code 5, 64 bits, 1 lanes\n  note: x of softmax",
         ),
         (
             lambda: tw.softmax(random(8)),
@@ -148,6 +149,34 @@ class OldShared(Shared):
 
     def __dlpack__(self) -> Any:
         return self.array.__dlpack__()
+
+
+class Elsewhere(OldShared):
+    """On a device that is not this one: its kind and number stand behind the address."""
+
+    device = (2, 1)
+
+    def __dlpack__(self) -> Any:
+        capsule = super().__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        address = pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        (ctypes.c_int32 * 2).from_address(address)[:] = self.device
+        return capsule
+
+
+def test_memory_of_another_device_is_refused() -> None:
+    x = Elsewhere(random(4, 8))
+    missing = "softmax: tensors are on cuda, which has no backend yet\n  help: move them to the cpu"
+    with pytest.raises(RuntimeError, match=missing):
+        tw.softmax(x)
+    with pytest.raises(
+        ValueError, match="rms_norm: w is on cuda:1, the kernel was compiled for cpu"
+    ):
+        tw.rms_norm(random(4, 8), Elsewhere(random(8)))
+    x.device = (8, 0)  # Metal
+    with pytest.raises(ValueError, match="device type 8 isn't supported.*\n  note: x of softmax"):
+        tw.softmax(x)
 
 
 @pytest.mark.parametrize("kind", [Shared, OldShared])
