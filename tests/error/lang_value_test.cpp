@@ -65,6 +65,9 @@ TEST(TypeErrors, OperatorsThatATypeDoesNotHave) {
   expect_error([] { popcount(of(f32)); },
                "@: error[E-TYPE-06]: popcount: not available on f32\n"
                "  help: reinterpret the bits with bitcast first");
+  expect_error([] { byte_permute(of(u64), of(u64), of(u64)); },
+               "@: error[E-TYPE-06]: byte_permute: not available on u64\n"
+               "  help: cast to u32 first");
   expect_error([] { inf(f8_e4m3); }, "@: error[E-TYPE-06]: inf: e4m3 has no such value");
   expect_trace_error([](const Tensors& t) { t.a(t.s) = 0; },
                      "@: error[E-TYPE-06]: a: an index is f32, it must be an integer\n"

@@ -2,7 +2,10 @@
 
 #include <bit>
 
+#include "tilewright/base/codes.h"
+#include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/verify.h"
 
 namespace tw::ir {
 
@@ -61,7 +64,8 @@ Expr RandomIr::operation(DType dtype, int depth) {
         fits = dtype.has_float_arithmetic();
         break;
       case OpClass::integer:
-        fits = dtype.is_int() || dtype.is_bool();
+        fits = (dtype.is_int() || dtype.is_bool()) &&
+               (row.code != OpCode::byte_permute || dtype.bits() == 32);
         break;
       case OpClass::compare:
       case OpClass::test:
@@ -112,7 +116,9 @@ Expr RandomIr::expr(DType dtype, int depth) {
   if (chance(6)) {
     return make<Cast>(loc(), [&](Cast& n) {
       n.dtype = dtype;
-      n.value = expr(this->dtype(), depth - 1);
+      DType from = this->dtype();
+      while (cast_error(from, dtype) == codes::copy_03) from = this->dtype();
+      n.value = expr(from, depth - 1);
       n.rounding = kRoundings[static_cast<size_t>(below(5))];
       n.saturate = !chance(4);
       if (n.rounding == Rounding::rs) n.rbits = expr(u32, depth - 1);
@@ -147,7 +153,8 @@ Buffer RandomIr::buffer(MemSpace space, std::vector<Expr> shape, DType dtype) {
     n.shape = std::move(shape);
     if (chance(4)) n.strides = indices(n.shape.size());
     if (chance(4)) n.safe_value = literal(dtype);
-    if (space == MemSpace::reducer) plain(n.reduce);
+    while (space == MemSpace::reducer && (plain(n.reduce), !has_fold(n.reduce, dtype, dtype))) {
+    }
   });
   return b;
 }
@@ -230,6 +237,8 @@ Stmt RandomIr::loop(int depth) {
 
 Stmt RandomIr::tile_operation() {
   const Buffer b = any_buffer();
+  const DType first = buffers_[0].dtype();
+  const auto sums = [](DType dtype) { return has_fold(ReduceKind::sum, dtype, dtype); };
   switch (below(6)) {
     case 0:
       return make<Copy>(loc(), [&](Copy& n) {
@@ -245,6 +254,7 @@ Stmt RandomIr::tile_operation() {
         n.value = expr(b.dtype(), 2);
       });
     case 2:
+      if (first.is_bool()) break;
       return make<Gemm>(loc(), [&](Gemm& n) {
         plain_fields(n, {});
         const Buffer square = buffers_[0];
@@ -252,14 +262,17 @@ Stmt RandomIr::tile_operation() {
         n.clear = expr(bool_, 2);
       });
     case 3:
+      if (!sums(b.dtype())) break;
       return make<Reduce>(loc(), [&](Reduce& n) {
         plain_fields(n, {"dims"});
+        while (!has_fold(n.reduce, b.dtype(), b.dtype())) plain(n.reduce);
         n.src = Region::whole(b);
         n.dst = n.src;
         if (b.rank() > 0) n.dims = {below(b.rank())};
         for (const int64_t dim : n.dims) n.dst.extent[static_cast<size_t>(dim)] = index(1);
       });
     case 4:
+      if (!sums(first)) break;
       return make<Scan>(loc(), [&](Scan& n) {
         plain_fields(n, {"dim"});
         n.src = n.dst = Region::whole(buffers_[0]);

@@ -65,6 +65,28 @@ TEST(Verify, FindsOperandsOfWrongTypes) {
             Found({"`let z: i8 = 200`: 200 is not a value of i8"}));
 }
 
+TEST(Verify, FindsConversionsAndFoldsThatDoNotExist) {
+  EXPECT_EQ(found("alloc c: bool[8] fragment alloc d: bool[1] fragment "
+                  "reduce max c -> d over [0] reduce bit_or c -> d over [0]"),
+            Found({"`reduce max c -> d over [0]`: no max from bool to bool"}));
+  EXPECT_EQ(found("alloc u: f32[8] fragment "
+                  "reduce bit_and t -> u over [0] reduce any t -> u over [0]"),
+            Found({"`reduce bit_and t -> u over [0]`: no bit_and from f32 to f32",
+                   "`reduce any t -> u over [0]`: no any from f32 to f32"}));
+  EXPECT_EQ(found("alloc r: e4m3[8] reducer init r"),
+            Found({"`init r`: no sum from e4m3 to e4m3"}));
+  EXPECT_EQ(found("alloc c: bool[8] fragment scan sum c -> c along 0"),
+            Found({"`scan sum c -> c along 0`: no sum from bool to bool"}));
+  EXPECT_EQ(found("alloc e: e8m0[8] fragment alloc i: i32[8] fragment copy e -> i"),
+            Found({"`copy e -> i`: no conversion from e8m0 to i32"}));
+  EXPECT_EQ(found("alloc e: e8m0[8] fragment e[0] = cast(bx, e8m0)"),
+            Found({"`e[0] = cast(bx, e8m0)`: no conversion from i64 to e8m0"}));
+  EXPECT_EQ(found("alloc c: bool[8, 8] fragment gemm t, t -> c"),
+            Found({"`gemm t, t -> c`: a sum of products in bool"}));
+  EXPECT_EQ(found("let z = byte_permute(bx, bx, bx)"),
+            Found({"`let z: i64 = byte_permute(bx, bx, bx)`: byte_permute of i64"}));
+}
+
 TEST(Verify, FindsUsesOutsideTheScope) {
   EXPECT_EQ(found("if bx == 0 { let e = 1 let f = 2 } let g = bx"), Found());
   const Var e = Var::make("e", i64);

@@ -27,6 +27,10 @@ TEST(CheckBounds, FindsARegionThatLeavesTheBuffer) {
             "  note: t is f32[8, 4] shared");
 }
 
+TEST(CheckBounds, ARegionOfNothingIsInside) {
+  EXPECT_EQ(found("fill t[0 :+ 0, 0 :+ 4] = 0\nfill t[8 :+ 0, 0 :+ 4] = 0"), "");
+}
+
 TEST(CheckBounds, FindsAnAccessThatIsNeverInside) {
   EXPECT_EQ(found("for i in 0:n {\n  if i > 2 { t[i + 8, 0] = 1 }\n}"),
             "k.tw:3: error[E-BND-01]: p: t[i + 8, 0] reaches 11 in dimension 0\n"

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tilewright/base/codes.h"
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/equal.h"
@@ -130,7 +131,14 @@ class Verifier {
     }
   }
   void check(const Op& n);
+  void converts(DType from, DType to) {
+    require(!(cast_error(from, to) == codes::copy_03), "no conversion from {} to {}", from, to);
+  }
+  void folds(ReduceKind kind, DType from, DType to) {
+    require(has_fold(kind, from, to), "no {} from {} to {}", enum_name(kind), from, to);
+  }
   void check(const Cast& n) {
+    converts(n.value.dtype(), n.dtype);
     require(!n.rbits == (n.rounding != Rounding::rs), "a random word goes with rs rounding");
     require(!n.rbits || n.rbits.dtype() == u32, "the random word is {}, must be u32",
             n.rbits ? n.rbits.dtype() : f32);
@@ -243,6 +251,7 @@ class Verifier {
   void check(const Continue&) { require(around_.breakable, "outside a serial loop"); }
   void check(const Copy& n) {
     same_extents(extents(n.src, !n.transpose), extents_of_copy(n), "copy");
+    converts(n.src.buffer.dtype(), n.dst.buffer.dtype());
   }
   static std::vector<int64_t> extents_of_copy(const Copy& n) {
     std::vector<int64_t> list = extents(n.dst, !n.transpose);
@@ -255,12 +264,14 @@ class Verifier {
   void check(const Scan& n) {
     require(n.dim >= 0 && n.dim < n.src.buffer.rank(), "no dimension {}", n.dim);
     same_extents(extents(n.src, true), extents(n.dst, true), "scan");
+    folds(fold_of(n.scan), n.src.buffer.dtype(), n.dst.buffer.dtype());
   }
   void reducer(const Buffer& buffer) {
     require(buffer.space() == MemSpace::reducer, "{} is no reducer", buffer.name());
   }
   void check(const ReducerInit& n) {
     reducer(n.reducer);
+    folds(n.reducer->reduce, n.reducer.dtype(), n.reducer.dtype());
     typed(n.initial, n.reducer.dtype(), "the initial value");
   }
   void check(const ReducerUpdate& n) {
@@ -376,6 +387,7 @@ void Verifier::check(const Op& n) {
       break;
     case OpClass::integer:
       accepts(type.is_int() || type.is_bool());
+      require(n.code != OpCode::byte_permute || type.bits() == 32, "byte_permute of {}", type);
       break;
     case OpClass::compare:
       result = bool_;
@@ -417,6 +429,7 @@ void Verifier::declaration(const Buffer& buffer) {
 
 void Verifier::check(const Gemm& n) {
   typed(n.clear, bool_, "clear");
+  require(!n.c.buffer.dtype().is_bool(), "a sum of products in bool");
   for (const Region* r : {&n.a, &n.b, &n.c}) {
     require(r->extent.size() >= 2, "{} is no matrix", r->buffer.name());
     if (r->extent.size() < 2) return;
@@ -446,6 +459,7 @@ void Verifier::check(const Reduce& n) {
     if (!reduced && src[i] != 1) rest.push_back(src[i]);
   }
   same_extents(rest, extents(n.dst, true), "reduce");
+  folds(n.reduce, n.src.buffer.dtype(), n.dst.buffer.dtype());
 }
 
 void Verifier::statement(const Stmt& stmt) {
@@ -485,6 +499,22 @@ void Verifier::statement(const Stmt& stmt) {
 }
 
 }  // namespace
+
+bool has_fold(ReduceKind kind, DType from, DType to) {
+  const bool integral = from.is_int() || from.is_bool();
+  switch (kind) {
+    case ReduceKind::any:
+    case ReduceKind::all:
+      return integral && to.is_bool();
+    case ReduceKind::bit_and:
+    case ReduceKind::bit_or:
+    case ReduceKind::bit_xor:
+      return integral && from == to;
+    default:
+      return !from.is_bool() && !to.is_bool() && from != f8_e8m0 &&
+             from.is_float() == to.is_float() && !to.is_narrow_float();
+  }
+}
 
 std::vector<std::string> violations(const Program& program, Level level) {
   Verifier verifier(level);

@@ -18,8 +18,12 @@ inline std::string to_text(Level level) {
   return level == Level::tile ? "tile" : level == Level::scheduled ? "scheduled" : "loop";
 }
 
+/// Whether elements of type `from` can be folded into a `to` (language 9.1).
+bool has_fold(ReduceKind kind, DType from, DType to);
+
 /// All violations, each with the statement in which it is. They are of this kind:
-/// - operands: count, types, the type of the result; indices are integers, as many as dimensions;
+/// - operands: count, types, the type of the result; conversions and folds that exist; indices are
+/// integers, as many as dimensions;
 /// - names: a variable or block buffer is defined before it is used, inside its scope, and once;
 /// - statements: what ir/nodes.h says of each, break and continue inside a serial loop, no tile
 ///   operation inside a Parallel, constant extents of vectorized loops, launches at the top;

@@ -285,6 +285,9 @@ Expr element_op(const Site& site, OpCode code, const std::vector<Expr>& args,
   }
   const DType type = operands.back().dtype();
   check_class(site, op_class, type);
+  if (code == OpCode::byte_permute && type.bits() != 32) {
+    not_available(site, type, "cast to u32 first");
+  }
   if (divides(code) && ir::is_int(operands[1], 0)) {
     throw Error(codes::type_04, site.where, "{}: division by the constant 0", site.name);
   }

@@ -4,6 +4,7 @@
 
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/verify.h"
 #include "tilewright/lang/tile_ops.h"
 #include "tilewright/lang/trace.h"
 
@@ -38,17 +39,10 @@ int64_t dim_of(const Site& site, int dim, size_t rank) {
 bool is_bitwise(ReduceKind kind) {
   return kind == ReduceKind::bit_and || kind == ReduceKind::bit_or || kind == ReduceKind::bit_xor;
 }
-bool is_predicate(ReduceKind kind) { return kind == ReduceKind::any || kind == ReduceKind::all; }
 
 void check_kind(const Site& site, ReduceKind kind, const Region& src, const Region& dst) {
   const DType from = src.dtype(), to = dst.dtype();
-  const bool integral = from.is_int() || from.is_bool();
-  const bool available = is_predicate(kind) ? integral && to.is_bool()
-                         : is_bitwise(kind)
-                             ? integral && from == to
-                             : !from.is_bool() && !to.is_bool() && from != f8_e8m0 &&
-                                   from.is_float() == to.is_float() && !to.is_narrow_float();
-  if (available) return;
+  if (ir::has_fold(kind, from, to)) return;
   throw Error(codes::red_05, site.where, "{}: not available from {} to {}", site.name, from, to)
       .note("the source is {}", src.text())
       .note("the result is {}", dst.text())

@@ -19,6 +19,9 @@ class BoundsCheck : public AccessWalk {
     const ir::MemSpace space = access.buffer.space();
     if (space == ir::MemSpace::global || space == ir::MemSpace::workspace) return;
     const Box touched = box(access, false);
+    for (size_t d = 0; d < touched.lo.size(); ++d) {
+      if (touched.lo[d] > touched.hi[d]) return;  // nothing is accessed
+    }
     const bool all = touches_all(access);
     for (size_t d = 0; d < touched.lo.size(); ++d) {
       const auto extent = ir::as_int(access.buffer.shape()[d]);
