@@ -97,6 +97,24 @@ TEST(ProgramErrors, SizesThatNothingTells) {
       "  help: use it in the shape of an input, or pass it by value with k.scalar(n)");
 }
 
+TEST(ProgramErrors, ExpressionsThatAreTooHigh) {
+  const std::string text =
+      "@: expression: more than 2000 operations on top of each other\n"
+      "  help: keep parts of it in a var, or write a loop";
+  expect_trace_error(
+      [](const Tensors& t) {
+        Expr e = t.x(0, 0);
+        for (int n = 0; n < 100'000; ++n) e = e + 1;
+      },
+      text);
+  expect_trace_error(
+      [](const Tensors& t) {
+        Tile tile = load(t.x(0, all));
+        for (int n = 0; n < 100'000; ++n) tile = tile + 1;
+      },
+      text);
+}
+
 TEST(ProgramErrors, SizesPassedByValue) {
   const std::string help = "\n  help: make a size with k.dim(name), and pass each once";
   expect_program_error([](Builder& k) { k.scalar(k.dim("n") + 1); },

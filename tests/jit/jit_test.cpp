@@ -94,6 +94,16 @@ TEST(Compile, OneProgramIsCompiledOnceByManyThreads) {
   for (const Kernel& kernel : kernels) EXPECT_EQ(&kernel.metadata(), &kernels[0].metadata());
 }
 
+TEST(Compile, ATextThatIsNotWellFormedIsAnError) {
+  const ir::Program program = ir::parse_program(
+      "tilewright ir 1 program \"p\" { launch b in 1 { alloc t: bool[8] fragment fill t = true "
+      "alloc s: bool[1] fragment "
+      "reduce max t -> s over [0] } }");
+  EXPECT_EQ(error_of([&] { compile(program); }),
+            "p: the program is not well formed\n"
+            "  note: `reduce max t -> s over [0]`: no max from bool to bool");
+}
+
 TEST(Compile, ManyKeepsTheOrder) {
   std::vector<ir::Program> programs;
   for (int i = 0; i < 6; ++i) programs.push_back(add_constant(static_cast<float>(i)));
@@ -129,6 +139,53 @@ TEST(Compile, ASizePassedByValueKeepsItsPromises) {
   EXPECT_EQ(std::accumulate(y->data_as<float>(), y->data_as<float>() + 16, 0.0F), 8);
   EXPECT_EQ(error_of([&] { kernel({y, 9}); }),
             "error[E-HOST-05]: count: n = 9 (by value) must be a multiple of 4");
+}
+
+/// y = x with `count` operations on top of each other, the value to the left or to the right.
+ir::Program chain(int count, bool to_the_left) {
+  return program("chain", [&](Builder& k) {
+    const Buffer x = k.input("x", f32, {64}), y = k.output("y", f32, {64});
+    k.launch({1}, [&](Expr) {
+      parallel({64}, [&](Expr i) {
+        Expr e = x(i);
+        for (int n = 0; n < count; ++n) e = to_the_left ? e - 1.5F : 1.5F - e;
+        y(i) = e;
+      });
+    });
+  });
+}
+
+TEST(Compile, HighExpressionsCompile) {
+  for (const bool to_the_left : {true, false}) {
+    const Kernel kernel = compile(chain(ir::kMaxHeight - 10, to_the_left), {.cache = false});
+    OwnedTensor x(f32, {64}), y(f32, {64});
+    std::fill_n(x->data_as<float>(), 64, 2.0F);
+    kernel({x, y});
+    EXPECT_EQ(y->data_as<float>()[7], to_the_left ? 2 - 1.5F * (ir::kMaxHeight - 10) : 2);
+  }
+}
+
+TEST(Compile, LongChainsOfBindingsAndSharedPartsCompile) {
+  const Kernel kernel = compile(program("chains",
+                                        [](Builder& k) {
+                                          const Buffer x = k.input("x", f32, {64}),
+                                                       y = k.output("y", f32, {64}),
+                                                       z = k.output("z", f32, {64});
+                                          k.launch({1}, [&](Expr) {
+                                            Expr e = x(0);
+                                            for (int n = 0; n < 5000; ++n) e = let(e + 1);
+                                            y(0) = e;
+                                            Tile t = load(x);
+                                            for (int n = 0; n < 64; ++n) t = t * t;
+                                            store(z, t);
+                                          });
+                                        }),
+                                {.cache = false});
+  OwnedTensor x(f32, {64}), y(f32, {64}), z(f32, {64});
+  std::fill_n(x->data_as<float>(), 64, 1.0F);
+  kernel({x, y, z});
+  EXPECT_EQ(y->data_as<float>()[0], 5001.0F);
+  EXPECT_EQ(z->data_as<float>()[63], 1.0F);
 }
 
 TEST(Compile, KeepsTextsOnDemand) {

@@ -33,6 +33,11 @@ int64_t wrap(DType dtype, int64_t value) {
 
 }  // namespace
 
+void too_high(SourceLoc where) {
+  throw Error({}, where, "expression: more than {} operations on top of each other", kMaxHeight)
+      .help("keep parts of it in a var, or write a loop");
+}
+
 Var Var::make(std::string name, DType dtype, SourceLoc loc) {
   auto* node = new VarNode();
   node->loc = loc;

@@ -2,12 +2,29 @@
 // write index arithmetic plainly; everything else is for `simplify` (pass/simplify.h).
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "tilewright/ir/nodes.h"
 
 namespace tw::ir {
+
+[[noreturn]] void too_high(SourceLoc where);
+
+/// Sets the height of a node from its operands. An Error above kMaxHeight.
+template <class T>
+void measure(T& node) {
+  int32_t height = 1;
+  T::visit_fields(node, [&]<class V>(const char*, const V& value) {
+    const auto above = [&](const Expr& e) { height = std::max(height, e ? e->height + 1 : 1); };
+    if constexpr (std::is_same_v<V, Expr>) above(value);
+    if constexpr (std::is_same_v<V, std::vector<Expr>>)
+      std::for_each(value.begin(), value.end(), above);
+  });
+  node.height = height;
+  if (height > kMaxHeight) too_high(node.loc);
+}
 
 /// Finishes a new node: `make<For>(where, [&](For& n) { n.var = i; ... })`.
 template <class T, class Fill>
@@ -17,6 +34,7 @@ auto make(SourceLoc where, Fill&& fill) {
   if constexpr (std::is_base_of_v<ExprBase, T>) {
     Expr handle(node);
     fill(*node);
+    measure(*node);
     return handle;
   } else if constexpr (std::is_base_of_v<StmtBase, T>) {
     Stmt handle(node);

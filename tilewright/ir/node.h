@@ -14,6 +14,9 @@ namespace tw::ir {
 
 enum class Kind : uint8_t;
 
+/// The most operations that an expression has on top of each other: whoever walks one recurses.
+inline constexpr int32_t kMaxHeight = 2000;
+
 /// What every node has. `loc` is the author's position; it takes no part in equality or hashes.
 struct Node {
   Kind kind;
@@ -80,9 +83,10 @@ class Handle {
   const Base* node_ = nullptr;
 };
 
-/// An expression: has a type.
+/// An expression: has a type. `height` is 1 more than that of its highest operand.
 struct ExprBase : Node {
   DType dtype;
+  int32_t height = 1;
   using Node::Node;
 };
 /// A statement.

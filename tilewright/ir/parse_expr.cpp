@@ -90,9 +90,7 @@ Expr Parser::settle(Operand& operand, Wanted wanted) {
 
 Expr Parser::expr(Wanted wanted) {
   Operand operand = infix(1, number_type(wanted));
-  const Expr e = settle(operand, wanted);
-  height_ = operand.height;
-  return e;
+  return settle(operand, wanted);
 }
 
 Parser::Operand Parser::infix(int precedence, Wanted wanted) {
@@ -127,9 +125,8 @@ Parser::Operand Parser::operation(OpCode code, std::vector<Operand> operands, Wa
   std::vector<Expr> args;
   for (size_t i = 0; i < operands.size(); ++i) {
     args.push_back(settle(operands[i], i < first ? Wanted() : alike));
-    result.height = std::max(result.height, operands[i].height + 1);
   }
-  if (result.height > kMaxHeight) fail(token(), "the expression is too long");
+  check_height(args);
   const Wanted dtype = variant.result ? variant.result : syntax::result_type(code, args);
   if (!dtype) fail_expected(format("the type of the result of {}", op_row(code).name));
   result.expr = make_expr<Op>([&](Op& n) {
@@ -253,7 +250,6 @@ Parser::Operand Parser::cast_call() {
   expect("(");
   node->value = expr({});
   Operand result;
-  result.height = height_ + 1;
   expect(",");
   field(node->dtype, {});
   while (accept(",")) {
@@ -266,24 +262,30 @@ Parser::Operand Parser::cast_call() {
     } else if (accept("rbits")) {
       expect("=");
       node->rbits = expr(u32);
-      result.height = std::max(result.height, height_ + 1);
     } else {
       fail_expected("rounding, saturate or rbits");
     }
   }
   expect(")");
-  if (result.height > kMaxHeight) fail(token(), "the expression is too long");
+  check_height({node->value, node->rbits});
+  measure(*node);
   result.expr = Expr(node.release());
   fresh_exprs_.push_back(result.expr);
   return result;
 }
 
-std::vector<Expr> Parser::indices(int* height) {
+void Parser::check_height(const std::vector<Expr>& operands) const {
+  for (const Expr& e : operands) {
+    if (e && e->height >= kMaxHeight) {
+      fail(token(), format("more than {} operations on top of each other", kMaxHeight));
+    }
+  }
+}
+
+std::vector<Expr> Parser::indices() {
   std::vector<Expr> list;
-  *height = 0;
   while (!next_is("]")) {
     list.push_back(expr(i64));
-    *height = std::max(*height, height_);
     if (!accept(",")) break;
   }
   expect("]");
@@ -308,11 +310,10 @@ Parser::Operand Parser::name_use(const Token& name, Wanted wanted) {
   auto node = std::make_unique<Load>();
   node->unchecked = accept("![");
   if (node->unchecked || accept("[")) {
-    int height = 0;
-    node->indices = indices(&height);
-    result.height = height + 1;
+    node->indices = indices();
   }
-  if (result.height > kMaxHeight) fail(token(), "the expression is too long");
+  check_height(node->indices);
+  measure(*node);
   node->buffer = buffer_named(name, node->indices.size());
   node->dtype = node->buffer.dtype();
   result.expr = Expr(node.release());

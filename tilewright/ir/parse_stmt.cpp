@@ -210,8 +210,7 @@ Stmt Parser::store() {
   auto node = std::make_unique<Store>();
   node->unchecked = accept("![");
   if (node->unchecked || accept("[")) {
-    int height = 0;
-    node->indices = indices(&height);
+    node->indices = indices();
   }
   node->buffer = buffer_named(name, node->indices.size());
   expect("=");

@@ -31,8 +31,7 @@ class Parser {
   Expr single_expr();
 
  private:
-  static constexpr int kMaxDepth = 250;    // of brackets and blocks: of the parser's own stack
-  static constexpr int kMaxHeight = 5000;  // of an expression: of those who walk it
+  static constexpr int kMaxDepth = 250;  // of brackets and blocks: of the parser's own stack
 
   // ---- tokens ----
   const Token& token() const { return tokens_[at_]; }
@@ -96,7 +95,6 @@ class Parser {
     Token number;  // of a bare literal
     bool negative = false;
     bool literal = false;  // bare or not
-    int height = 1;
   };
   Expr expr(Wanted wanted);
   Expr settle(Operand& operand, Wanted wanted);
@@ -112,8 +110,10 @@ class Parser {
   Expr number(const Token& number, bool negative, DType dtype);
   Operand operation(OpCode code, std::vector<Operand> operands, Wanted wanted,
                     const Variant& variant);
-  /// Indices up to the closing bracket, and how high the highest is.
-  std::vector<Expr> indices(int* height);
+  /// Indices up to the closing bracket.
+  std::vector<Expr> indices();
+  /// An error unless an operation may stand on these operands.
+  void check_height(const std::vector<Expr>& operands) const;
 
   // ---- statements ----
   Stmt statement();
@@ -179,7 +179,6 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int depth_ = 0;
-  int height_ = 0;  // of the expression that expr() gave last
   SourceLoc here_;  // of the statement around
   std::vector<std::map<std::string, Name>> scopes_;
   std::vector<std::pair<std::string, Name>> pending_;

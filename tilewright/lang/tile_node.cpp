@@ -24,6 +24,17 @@ std::shared_ptr<TileNode> make_node(const Site& site, std::vector<int64_t> shape
   return node;
 }
 
+void set_inputs(TileNode& node, std::vector<Tile> inputs, int own) {
+  constexpr int kMaxCost = 1 << 20;  // a tile that is an input twice counts twice
+  node.cost = own;
+  for (const Tile& t : inputs) {
+    if (!t.node()->fragment.ir()) node.cost = std::min(node.cost + t.node()->cost, kMaxCost);
+    node.height = std::max(node.height, t.node()->height + 1);
+  }
+  if (node.height > ir::kMaxHeight) ir::too_high(node.where);
+  node.inputs = std::move(inputs);
+}
+
 Tile from_fragment(const Site& site, std::vector<int64_t> shape, const Buffer& fragment) {
   auto node = make_node(site, std::move(shape), fragment.dtype());
   node->fragment = fragment;
@@ -164,6 +175,7 @@ void Materializer::prepare(const Tile& tile, int64_t box, bool is_root) {
   const bool held = tile.node().use_count() > users(tile) + (is_root ? 1 : 0);
   const bool repeated = element_count(node.shape) < box && !is_root;
   if (costly && (repeated || held)) return materialize(tile);
+  if (!prepared_.emplace(&node, box).second) return;
   for (const Tile& input : node.inputs) prepare(input, box, false);
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "tilewright/lang/tile_value.h"
@@ -19,8 +20,9 @@ struct TileNode {
   std::vector<int64_t> shape;
   DType dtype;
   SourceLoc where;
-  Point made;    // where the value was written
-  int cost = 0;  // of computing an element anew, without what is in fragments
+  Point made;      // where the value was written
+  int cost = 0;    // of computing an element anew, without what is in fragments
+  int height = 1;  // 1 more than that of the highest input
   std::vector<Tile> inputs = {};
   /// Element at an index; `input(n, index)` gives an element of input n.
   using Input = std::function<Expr(size_t, const Indices&)>;
@@ -35,6 +37,8 @@ struct TileNode {
 int64_t element_count(const std::vector<int64_t>& shape);
 /// A new node of that shape, made here.
 std::shared_ptr<TileNode> make_node(const Site& site, std::vector<int64_t> shape, DType dtype);
+/// Makes tiles the inputs of a node. Its cost is theirs and `own`.
+void set_inputs(TileNode& node, std::vector<Tile> inputs, int own);
 /// The value that a fragment of a tile's own holds.
 Tile from_fragment(const Site& site, std::vector<int64_t> shape, const Buffer& fragment);
 /// The axis counted from the front (E-RED-02).
@@ -66,6 +70,7 @@ class Materializer {
   Site site_;
   Trace& trace_;
   std::map<const TileNode*, int64_t> edges_;
+  std::set<std::pair<const TileNode*, int64_t>> prepared_;  // with the box
 };
 
 /// The fragment that holds a tile; computes it first if there is none.

@@ -165,11 +165,7 @@ Tile map(const Site& site, std::vector<Tile> tiles, ElementFunction f) {
   }
   const ir::Expr result = f(samples).typed();
   auto node = make_node(site, broadcast_shape(site, tiles), result.dtype());
-  node->cost = cost_of(result);
-  for (const Tile& t : tiles) {
-    if (!t.node()->fragment.ir()) node->cost += t.node()->cost;
-  }
-  node->inputs = std::move(tiles);
+  set_inputs(*node, std::move(tiles), cost_of(result));
   const std::vector<std::vector<int64_t>> shapes = [&] {
     std::vector<std::vector<int64_t>> list;
     for (const Tile& t : node->inputs) list.push_back(t.shape());
@@ -209,8 +205,7 @@ namespace {
 Tile remap(const Site& site, Tile x, std::vector<int64_t> shape,
            std::function<Indices(const Indices&)> to_input) {
   auto node = make_node(site, std::move(shape), x.dtype());
-  node->cost = x.node()->fragment.ir() ? 0 : x.node()->cost;
-  node->inputs.push_back(std::move(x));
+  set_inputs(*node, {std::move(x)}, 0);
   node->element = [to_input = std::move(to_input)](const TileNode::Input& input,
                                                    const Indices& index) {
     return input(0, to_input(index));

@@ -198,7 +198,9 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
   bool bind(const Var& var, const Expr& value) {
     const VarUse use = uses_.of(var);
     const bool plain = value.is<ir::Const>() || value.is<ir::VarNode>();
-    const bool once = use.count == 1 && !use.in_deeper_loop && !ir::has_load(value);
+    constexpr int32_t kHigh = ir::kMaxHeight / 10;  // chains of bindings don't pile up
+    const bool once =
+        use.count == 1 && !use.in_deeper_loop && !ir::has_load(value) && value->height < kHigh;
     if (plain || once) {
       substitute(var, value);
     } else {
