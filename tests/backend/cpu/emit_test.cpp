@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/backend/cpu/run.h"
+#include "tilewright/ir/text.h"
 
 namespace tw::cpu::test {
 namespace {
@@ -17,6 +18,15 @@ void expect_launch(const std::string& tensors, const std::string& body, int bloc
 TEST(Emit, RunsSeveralBlocksOverVectors) {
   expect_launch("input x: f32[128] input y: f32[128] output z: f32[128]",
                 "for l in 0:32 vectorized { z![b * 32 + l] = x![b * 32 + l] + y![b * 32 + l] }", 4);
+}
+
+TEST(Emit, BlocksKeepTheOtherElementOfAByte) {
+  const std::string body = "y![b] = cast(x![b], e2m1)";
+  expect_launch("input x: f32[4096] inout y: e2m1[4096]", body, 4096);
+  const ir::Program program = ir::parse_program(
+      "tilewright ir 1 program \"p\" { input x: f32[8] inout y: e2m1[8] launch b in 8 { " + body +
+      " } }");
+  EXPECT_NE(text_of(program, target_named("host"), "llvm").find("atomicrmw or"), std::string::npos);
 }
 
 TEST(Emit, NumbersBlocksWithTheFirstIndexFastest) {

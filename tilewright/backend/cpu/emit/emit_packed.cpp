@@ -50,11 +50,17 @@ Value Emitter::load_packed(const Address& at) {
 void Emitter::store_packed(const Address& at, const Value& value) {
   TW_CHECK(at.dtype.lanes == 1, "vectors of {}", at.dtype);
   Access how = at.storage->access;
+  const bool of_block = at.storage->bytes >= 0;
   const auto write = [&](Val index, Val element) {
     const Val p = b_.offset(at.storage->base, ashr(index, 1));
     const Val shift = shl(trunc(index, kI8) & 1, 2);
-    const Val kept = b_.load(p, kI8, 1, how) & ~shl(b_.constant(kI8, int64_t{15}), shift);
-    b_.store(p, kept | shl(element, shift), how);
+    const Val others = ~shl(b_.constant(kI8, int64_t{15}), shift);
+    if (of_block) {
+      b_.store(p, (b_.load(p, kI8, 1, how) & others) | shl(element, shift), how);
+    } else {  // another block may store the byte's other element meanwhile
+      b_.atomic_rmw(Rmw::bit_and, p, others, Order::relaxed);
+      b_.atomic_rmw(Rmw::bit_or, p, shl(element, shift), Order::relaxed);
+    }
   };
   if (lanes_ == 1) return write(at.index.val, value.val);
   const Val elements = lanes(value, at.dtype);
