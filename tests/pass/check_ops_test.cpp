@@ -13,6 +13,13 @@ TEST(CheckOps, WarnsOfShiftsOutsideTheWidth) {
       "k.tw:2: warning[W-TYPE-01]: p: `bx >> -1`: the count -1 is outside the 64 bits of i64");
 }
 
+TEST(CheckOps, WarnsOfVectorWidthsThatAreReduced) {
+  EXPECT_EQ(findings(check_ops, "parallel i in 64 with max_vector=4 { Y[bx, i] = 1.0 }"), "");
+  EXPECT_EQ(findings(check_ops, "parallel i in 64 with max_vector=6 { Y[bx, i] = 1.0 }"),
+            "k.tw:1: warning[W-LOOP-01]: p: `parallel i in 64 with max_vector=6`: max_vector is "
+            "6, vectors of 4 elements are used");
+}
+
 TEST(CheckOps, FindsFloatAtomicsWhereTheyAreForbidden) {
   const std::string body = "atomic add Y[0, 0], 1.0\natomic max Y[0, 0], 1.0";
   EXPECT_EQ(findings(check_ops, body), "");

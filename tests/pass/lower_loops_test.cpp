@@ -211,5 +211,26 @@ program "p" {
 })");
 }
 
+TEST(LowerLoops, AStrictVectorLoopIsVectorsOrAnError) {
+  const auto lower = [](const std::string& loop) {
+    return lower_parallel(
+        ir::parse_program(
+            "tilewright ir 1 program \"p\" { inout Y: f32[64] launch b in 1 {\n" + loop + " } }",
+            {.file = "k.tw", .locate = true}),
+        {64, 32});
+  };
+  const ir::Program plain = lower("for i in 0:64 vectorized with strict { Y![i] = Y![i] * 2.0 }");
+  EXPECT_NE(ir::print(plain).find("vectorized"), std::string::npos);
+  try {
+    lower("for i in 0:64 vectorized with strict { while Y![i] < 1.0 { Y![i] = Y![i] * 2.0 } }");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "k.tw:2: error[E-LOOP-03]: vectorized: the body has a while loop, which has no "
+                 "vector form\n"
+                 "  help: take it out of the loop, or leave strict out for a serial loop");
+  }
+}
+
 }  // namespace
 }  // namespace tw::pass

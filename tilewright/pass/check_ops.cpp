@@ -1,5 +1,7 @@
 #include "tilewright/pass/check_ops.h"
 
+#include <bit>
+
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/options.h"
@@ -15,6 +17,12 @@ bool is_shift(const ir::Op& op) { return op.code == ir::OpCode::shl || op.code =
 /// Whether the result depends on the order in which blocks get there.
 bool accumulates(ir::AtomicOp op) { return op == ir::AtomicOp::add; }
 
+int64_t max_vector(const ir::Stmt& s) {
+  if (const auto* loop = s.try_as<ir::Parallel>()) return loop->max_vector;
+  if (const auto* copy = s.try_as<ir::Copy>()) return copy->max_vector;
+  return 0;
+}
+
 }  // namespace
 
 void check_ops(const ir::Program& program, Diagnostics& diagnostics) {
@@ -29,8 +37,15 @@ void check_ops(const ir::Program& program, Diagnostics& diagnostics) {
                        "{}: `{}`: the count {} is outside the {} bits of {}", program.name, e,
                        *count, op->dtype.bits(), op->dtype);
     });
-    if (!deterministic) continue;
     ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
+      const int64_t width = max_vector(s);
+      if (width > 0 && !std::has_single_bit(static_cast<uint64_t>(width))) {
+        diagnostics.warn(codes::w_loop_01, s.loc(),
+                         "{}: `{}`: max_vector is {}, vectors of {} elements are used",
+                         program.name, first_line(s), width,
+                         std::bit_floor(static_cast<uint64_t>(width)));
+      }
+      if (!deterministic) return;
       const auto* atomic = s.try_as<ir::Atomic>();
       if (atomic == nullptr || !atomic->buffer.dtype().is_float() || !accumulates(atomic->op))
         return;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <set>
 
+#include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/lanes.h"
@@ -418,7 +419,13 @@ class LowerParallel : public ir::Rewriter {
     constexpr int64_t kMaxLanes = 64;
     const auto lo = ir::as_int(loop.lo), hi = ir::as_int(loop.hi);
     const bool fits = lo && hi && ir::is_int(loop.step, 1) && *hi - *lo > 1;
-    if (!fits || reason_against_vectors(loop.body, loop.var) != nullptr) {
+    const char* reason = reason_against_vectors(loop.body, loop.var);
+    if (loop.strict && reason != nullptr) {
+      throw Error(codes::loop_03, loop.loc, "vectorized: the body has {}, which has no vector form",
+                  reason)
+          .help("take it out of the loop, or leave strict out for a serial loop");
+    }
+    if (!fits || reason != nullptr) {
       return ir::for_(loop.var, loop.lo, loop.hi, loop.step, rewrite(loop.body));
     }
     const auto count = static_cast<uint64_t>(*hi - *lo);

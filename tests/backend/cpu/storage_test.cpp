@@ -35,6 +35,23 @@ TEST(PlanStorage, SmallBuffersLiveOnTheStack) {
   EXPECT_EQ(total, 4160);  // a multiple of 64
 }
 
+TEST(PlanStorage, RefusesMoreThanAWorkerHas) {
+  try {
+    places(
+        "alloc a: f32[1024, 1024, 64] shared alloc c: f32[8192] fragment "
+        "alloc d: f64[1073741824, 1073741824, 1073741824] local a[0, 0, 0] = 1.0 c[0] = 1.0 "
+        "d[0, 0, 0] = cast(a[0, 0, 0], f64)");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "error[E-MEM-02]: launch: a block's buffers take 2199023517696 KiB, limit 262144\n"
+                 "  note: d: 2199023255552 KiB, live from statement 7 to 7\n"
+                 "  note: a: 262144 KiB, live from statement 5 to 7\n"
+                 "  note: c: 32 KiB, live from statement 6 to 6\n"
+                 "  help: smaller tiles take less");
+  }
+}
+
 TEST(PlanStorage, BuffersWhoseLivesEndMakeRoom) {
   int64_t total = 0;
   EXPECT_EQ(places(R"(alloc a: f32[2048] shared alloc c: f32[2048] shared alloc d: f32[2048] shared

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tilewright/base/codes.h"
 #include "tilewright/ir/visit.h"
 
 namespace tw::cpu {
@@ -11,6 +12,7 @@ namespace {
 constexpr int64_t kStackBuffer = 4096;  // largest buffer on the stack
 constexpr int64_t kStackTotal = 65536;  // and all together
 constexpr int64_t kAlign = 64;
+constexpr int64_t kMaxScratch = int64_t{256} << 20;  // of each worker thread
 
 /// Program points at which a buffer's contents matter, numbered in program order.
 struct Life {
@@ -78,12 +80,28 @@ class LifeTimes : public ir::Visitor {
   int64_t now_ = 0;
 };
 
+[[noreturn]] void too_large(const ir::Launch& launch, const StoragePlan& plan,
+                            const std::vector<Life>& largest) {
+  Error error(codes::mem_02, launch.loc, "launch{}{}: a block's buffers take {} KiB, limit {}",
+              launch.name.empty() ? "" : " ", launch.name, plan.scratch_bytes >> 10,
+              kMaxScratch >> 10);
+  constexpr size_t kShown = 8;
+  for (size_t i = 0; i < std::min(largest.size(), kShown); ++i) {
+    const ir::Buffer& b = largest[i].buffer;
+    error.note("{}: {} KiB, live from statement {} to {}", b.name(), largest[i].bytes >> 10,
+               largest[i].first, largest[i].last);
+  }
+  throw error.help("smaller tiles take less");
+}
+
 }  // namespace
 
 int64_t bytes_of(const ir::Buffer& buffer) {
+  constexpr int64_t kMost = int64_t{1} << 48;  // more can't be had, and it must not wrap
   int64_t elements = 1;
   for (int d = 0; d < buffer.rank(); ++d) {
-    elements *= buffer.extent(d) + (d == buffer.rank() - 1 ? buffer->padding : 0);
+    const int64_t extent = buffer.extent(d) + (d == buffer.rank() - 1 ? buffer->padding : 0);
+    if (__builtin_mul_overflow(elements, extent, &elements) || elements > kMost) elements = kMost;
   }
   return (elements * buffer.dtype().bits() + 7) / 8;
 }
@@ -125,6 +143,7 @@ StoragePlan plan_storage(const ir::Launch& launch) {
     placed.push_back(life);
   }
   plan.scratch_bytes = (plan.scratch_bytes + kAlign - 1) / kAlign * kAlign;
+  if (plan.scratch_bytes > kMaxScratch) too_large(launch, plan, large);
   return plan;
 }
 
