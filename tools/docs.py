@@ -6,7 +6,8 @@ usage: docs.py [--check]
 In the map a table stands between `<!-- files: FOLDER -->` and `<!-- end -->` and has a row per
 file, header and source sharing one; the text is the first sentence of the file. FOLDER/** means the
 folders below it, too. Between
-`<!-- codes -->` and `<!-- end -->` stands a row per diagnostic code, with the tests that name it.
+`<!-- codes -->` and `<!-- end -->` stands a row per diagnostic code, with the tests that compare
+its message; a code without a test must say in codes.h what it needs that isn't built.
 With --check nothing is written, and a table that would change is a problem. Prints one line per
 problem and exits with 1 if there is any.
 """
@@ -21,7 +22,9 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"(<!-- files: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 CODES = re.compile(r"(<!-- codes -->\n).*?(<!-- end -->)", re.DOTALL)
-CODE_ROW = re.compile(r'TW_CODE\(\w+, "([^"]+)", "([^"]+)", "([^"]+)"\)')
+CODE_ROW = re.compile(
+    r'TW_CODE\(\w+, "([^"]+)", "([^"]+)",[\s\\]*"([^"]+)"\)(?: /\* needs ([^*]+) \*/)?'
+)
 SOURCES = (".h", ".cpp", ".py", ".sh", ".cmake", "")
 
 
@@ -75,13 +78,30 @@ def filled(text: str, files: list[str], root: Path) -> str:
     return CODES.sub(code_table, TABLE.sub(file_table, text))
 
 
-def code_rows(files: list[str], root: Path) -> Iterator[str]:
-    """A row per diagnostic code, with the tests in whose text it occurs."""
+def codes(files: list[str], root: Path) -> Iterator[tuple[str, str, str, str, list[str]]]:
+    """Code, section, meaning, needs, and the tests that compare a message `error[CODE]: ...`."""
     tests = [name for name in files if re.search(r"(_test\.cpp|test_\w+\.py)$", name)]
-    texts = {Path(name).name: (root / name).read_text() for name in tests}
-    for code, section, meaning in CODE_ROW.findall((root / "tilewright/base/codes.h").read_text()):
-        where = ", ".join(f"`{name}`" for name, text in sorted(texts.items()) if code in text)
+    texts = {Path(name).name: (root / name).read_text() for name in sorted(tests)}
+    header = (root / "tilewright/base/codes.h").read_text()
+    for code, section, meaning, needs in CODE_ROW.findall(header):
+        message = re.compile(rf"(error|warning)\[{code}\]: \S")
+        where = [name for name, text in texts.items() if message.search(text)]
+        yield code, section, meaning, needs, sorted(where)
+
+
+def code_rows(files: list[str], root: Path) -> Iterator[str]:
+    for code, section, meaning, needs, tests in codes(files, root):
+        where = ", ".join(f"`{name}`" for name in tests) or (needs and f"needs {needs}")
         yield f"| {code} | {section} | {meaning} | {where} |\n"
+
+
+def gaps(files: list[str], root: Path) -> Iterator[str]:
+    """Codes without a test that could be raised, and tested codes said not to be."""
+    for code, _, _, needs, tests in codes(files, root):
+        if not tests and not needs:
+            yield f"tilewright/base/codes.h: no test compares a message of {code}"
+        if tests and needs:
+            yield f"tilewright/base/codes.h: {code} needs nothing more, {tests[0]} has it"
 
 
 def undescribed(text: str, files: list[str]) -> Iterator[str]:
@@ -109,6 +129,8 @@ def run(root: Path, check: bool) -> list[str]:
         problems += broken_links(name, new, root)
         if name == "docs/map.md":
             problems += undescribed(new, files)
+        if name == "docs/errors.md":
+            problems += gaps(files, root)
         if check and new != old:
             problems.append(f"{name}: its tables are out of date; ./dev docs fills them")
         elif new != old:

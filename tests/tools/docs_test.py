@@ -51,12 +51,33 @@ class Docs(unittest.TestCase):
     def test_a_code_has_a_row_with_the_tests_that_name_it(self) -> None:
         (self.root / "tilewright/base").mkdir(parents=True)
         rows = [
-            self.write("tilewright/base/codes.h", 'TW_CODE(a_1, "E-A-1", "2.1", "no a") \\'),
-            self.write("a/one_test.cpp", "E-A-1"),
-            self.write("a/two_test.cpp", "E-A-2"),
+            self.write(
+                "tilewright/base/codes.h",
+                'TW_CODE(a_1, "E-A-1", "2.1", "no a") \\\n'
+                'TW_CODE(a_2, "W-A-2", "2.2", \\\n "no b") /* needs threads */ \\\n'
+                'TW_CODE(a_3, "E-A-3", "2.3", "no c") \\\n'
+                'TW_CODE(a_4, "E-A-4", "2.4", "no d") /* needs threads */',
+            ),
+            self.write("a/one_test.cpp", '"error[E-A-1]: there is no a"'),
+            self.write("a/two_test.cpp", 'W-A-2 "error[E-A-4]: " E-A-3 "error[E-A-4]: no"'),
         ]
         table = docs.filled("<!-- codes -->\n<!-- end -->", rows, self.root).splitlines()
-        self.assertEqual(table[3:-1], ["| E-A-1 | 2.1 | no a | `one_test.cpp` |"])
+        self.assertEqual(
+            table[3:-1],
+            [
+                "| E-A-1 | 2.1 | no a | `one_test.cpp` |",
+                "| W-A-2 | 2.2 | no b | needs threads |",
+                "| E-A-3 | 2.3 | no c |  |",
+                "| E-A-4 | 2.4 | no d | `two_test.cpp` |",
+            ],
+        )
+        self.assertEqual(
+            list(docs.gaps(rows, self.root)),
+            [
+                "tilewright/base/codes.h: no test compares a message of E-A-3",
+                "tilewright/base/codes.h: E-A-4 needs nothing more, two_test.cpp has it",
+            ],
+        )
 
     def test_a_folder_of_the_libraries_without_a_table_is_named(self) -> None:
         files = ["tilewright/ir/stmt.h", "tilewright/base/env.h"]
