@@ -273,7 +273,7 @@ TEST(Compile, DumpsProgramsCodeAndTimes) {
   compile(source, {.target = "cpu", .dump = {.dir = folder.path()}});
   const auto files = folder.files();
   for (const char* pass :
-       {"00_input.tw", "01_simplify.tw", "llvm.ll", "llvm-optimized.ll", "asm.s", "times.txt"}) {
+       {"00_input.tw", "02_simplify.tw", "llvm.ll", "llvm-optimized.ll", "asm.s", "times.txt"}) {
     EXPECT_THAT(files, testing::Contains(pass));
   }
   EXPECT_THAT(files, testing::Contains(testing::EndsWith("_lower_parallel.diff")));
@@ -317,7 +317,7 @@ TEST(Compile, ADumpThatIsImpossibleIsAnError) {
   const TemporaryFolder folder("tw_dump_unknown");
   EXPECT_THAT(compile_error({.target = "cpu", .dump = {.dir = folder.path(), .passes = {"lower"}}}),
               testing::StartsWith("dump: there is no pass 'lower'\n  note: the passes are input, "
-                                  "simplify, "));
+                                  "apply_debug_options, simplify, "));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tilewright/pass/loop_pipeline.h"
 
+#include "tilewright/pass/apply_debug_options.h"
 #include "tilewright/pass/fuse_loops.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/infer_layouts.h"
@@ -17,6 +18,7 @@ std::vector<Pass> loop_pipeline(const VectorShape& shape, bool bf16_dot) {
   using ir::Program;
   const auto simplify = [](const Program& p) { return pass::simplify(p); };
   return {
+      {"apply_debug_options", Level::tile, Level::tile, apply_debug_options},
       {"simplify", Level::tile, Level::tile, simplify},
       {"pack_gemm_operands", Level::tile, Level::tile,
        [=](const Program& p) { return pack_gemm_operands(p, bf16_dot); }},

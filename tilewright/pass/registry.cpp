@@ -1,5 +1,6 @@
 #include "tilewright/pass/registry.h"
 
+#include "tilewright/pass/apply_debug_options.h"
 #include "tilewright/pass/check_bounds.h"
 #include "tilewright/pass/check_epochs.h"
 #include "tilewright/pass/check_flow.h"
@@ -25,6 +26,7 @@ std::vector<Pass> registry(Diagnostics& diagnostics) {
   using ir::Program;
   const VectorShape shape;
   return {
+      {"apply_debug_options", Level::tile, Level::tile, apply_debug_options},
       {"apply_layouts", Level::loop, Level::loop, apply_layouts},
       check_pass("check_bounds", check_bounds, diagnostics),
       check_pass("check_epochs", check_epochs, diagnostics),
