@@ -83,6 +83,8 @@ TEST(Verify, FindsConversionsAndFoldsThatDoNotExist) {
             Found({"`e[0] = cast(bx, e8m0)`: no conversion from i64 to e8m0"}));
   EXPECT_EQ(found("alloc c: bool[8, 8] fragment gemm t, t -> c"),
             Found({"`gemm t, t -> c`: a sum of products in bool"}));
+  EXPECT_EQ(found("alloc e: e2m1[8, 8] fragment alloc i: i32[8, 8] fragment gemm e, i -> i"),
+            Found({"`gemm e, i -> i`: no conversion from e2m1 to i32"}));
   EXPECT_EQ(found("let z = byte_permute(bx, bx, bx)"),
             Found({"`let z: i64 = byte_permute(bx, bx, bx)`: byte_permute of i64"}));
 }

@@ -430,6 +430,7 @@ void Verifier::declaration(const Buffer& buffer) {
 void Verifier::check(const Gemm& n) {
   typed(n.clear, bool_, "clear");
   require(!n.c.buffer.dtype().is_bool(), "a sum of products in bool");
+  for (const Region* r : {&n.a, &n.b}) converts(r->buffer.dtype(), n.c.buffer.dtype());
   for (const Region* r : {&n.a, &n.b, &n.c}) {
     require(r->extent.size() >= 2, "{} is no matrix", r->buffer.name());
     if (r->extent.size() < 2) return;
