@@ -95,8 +95,6 @@ int64_t cut_of(const Term& term, const std::vector<std::set<int64_t>>& boundarie
 
 }  // namespace
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 std::vector<Term> normalize(std::vector<Term> terms, const Coords& shape, int out_rank) {
   for (const Term& term : terms) check(term, shape, out_rank);
   std::erase_if(terms, [&](Term& term) { return !tidy(term, shape); });

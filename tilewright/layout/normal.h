@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "tilewright/base/integer.h"
 #include "tilewright/layout/layout.h"
 
 namespace tw::layout {
@@ -23,7 +24,5 @@ std::optional<std::vector<Term>> refine(std::vector<Term> terms, const Coords& s
 /// Splits a term in two, the low part having `low` values. Empty if it can't be: `low` must divide
 /// the extent, unless nothing of the only source's dimension lies above the digit.
 std::optional<std::vector<Term>> split(const Term& term, int64_t low, const Coords& shape);
-
-int64_t ceil_div(int64_t a, int64_t b);
 
 }  // namespace tw::layout

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "tilewright/base/integer.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
 
@@ -16,11 +17,6 @@ bool reads_memory(const Linear& sum) {
     if (ir::has_load(term.expr)) return true;
   }
   return false;
-}
-
-int64_t floor_div(int64_t a, int64_t b) {
-  const int64_t q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
 
 /// Whether every value of the set, if it has the type `from`, is one of type `to`.

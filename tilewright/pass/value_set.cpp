@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tilewright/base/format.h"
+#include "tilewright/base/integer.h"
 
 namespace tw::pass {
 namespace {
@@ -28,11 +29,6 @@ int64_t mul_ends(int64_t a, int64_t b) {
   if (is_open(a) || is_open(b)) return kNone[(a < 0) == (b < 0)];
   return clamp(static_cast<__int128>(a) * b);
 }
-int64_t floor_div(int64_t a, int64_t b) {
-  const int64_t q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-int64_t floor_mod(int64_t a, int64_t m) { return ((a % m) + m) % m; }
 
 /// With that congruence, as far as it can be kept.
 ValueSet with_congruence(ValueSet set, int64_t modulus, __int128 remainder) {

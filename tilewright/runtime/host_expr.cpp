@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tilewright/base/error.h"
+#include "tilewright/base/integer.h"
 
 namespace tw::runtime {
 namespace {
@@ -44,7 +45,7 @@ int64_t saturated(bool negative) { return negative ? INT64_MIN : INT64_MAX; }
 int64_t floor_quotient(int64_t a, int64_t b) {
   if (b == 0) return 0;
   if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+  return floor_div(a, b);
 }
 
 int64_t apply(HostOp op, int64_t a, int64_t b) {

@@ -8,6 +8,7 @@
 #include "tilewright/base/codes.h"
 #include "tilewright/base/convert.h"
 #include "tilewright/base/error.h"
+#include "tilewright/base/integer.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
 
@@ -34,8 +35,6 @@ Value normalized(Value v) {
   v.offsets = nullptr;
   return v;
 }
-
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 /// Whether evaluating it costs little and can do no harm, so that a branch around
 /// it isn't worth it.
