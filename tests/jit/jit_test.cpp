@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tilewright/ir/options.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/jit/compile.h"
 #include "tilewright/lang/lang.h"
@@ -53,6 +54,18 @@ TEST(Jit, FindsAKernelAgain) {
   const Kernel& a = scale_rows_kernel()({f32}, {{"h", 7}});
   EXPECT_EQ(&a, &scale_rows_kernel()({f32}, {{"h", 7}}));
   EXPECT_NE(&a, &scale_rows_kernel()({f32}, {{"h", 9}}));
+}
+
+TEST(Compile, ADefaultThatIsWrittenOutMakesTheSameKernel) {
+  const ir::Program plain = program("plain", [](Builder& k) {
+    const Buffer x = k.inout("x", f32, {4});
+    k.launch({1}, [&](Expr) { store(x, load(x) * 2.0F); });
+  });
+  const auto code = [&](const char* option, const char* value) {
+    return &compile(ir::with_option(plain, option, value)).metadata();
+  };
+  EXPECT_EQ(code("no_contract", "off"), &compile(plain).metadata());
+  EXPECT_NE(code("no_contract", "on"), &compile(plain).metadata());
 }
 
 TEST(Jit, ADeviceWithoutBackendIsAnErrorWithARemedy) {

@@ -50,9 +50,11 @@ std::string names_of(const ir::Program& program) {
 /// Everything that the code depends on. The program's text is last, since it has no end of its own.
 std::string key_of(const backend::Backend& backend, const std::string& target,
                    const ir::Program& program) {
-  return format("metadata {}\nbackend {} {}\nbuild {}\ntarget {}\nnames {}\n{}",
+  ir::Program unmarked = program;
+  unmarked.options.clear();  // a default that is written out is the same as one that isn't
+  return format("metadata {}\nbackend {} {}\nbuild {}\ntarget {}\nnames {}\n{}{}",
                 runtime::kMetadataVersion, backend.name(), backend.version(), backend::build_id(),
-                target, names_of(program), ir::canonical_text(program));
+                target, names_of(program), ir::options_text(program), ir::canonical_text(unmarked));
 }
 
 const runtime::DiskCache& disk_cache() {
