@@ -408,6 +408,27 @@ TEST(Convert, LanesOfAStochasticConversionUseDifferentBits) {
   }
 }
 
+TEST(Convert, ATypeThatHoldsEveryValueOfAnotherKeepsThem) {
+  const auto has_fixed_bits = [](DType t) { return t != f8_e8m0 && t != tf32; };
+  for (const DType from : all_dtypes()) {
+    if (from.bits() > 16 || !has_fixed_bits(from)) continue;  // all values can be tried
+    for (const DType to : all_dtypes()) {
+      if (!has_fixed_bits(to) || to.is_bool()) continue;
+      bool same = true;
+      const uint64_t count = from.is_bool() ? 2 : uint64_t{1} << from.bits();
+      for (uint64_t bits = 0; bits < count && same; ++bits) {
+        const uint64_t converted = convert_bits(bits, from, to);
+        same = same_value(convert_bits(converted, to, f64), convert_bits(bits, from, f64), f64);
+      }
+      EXPECT_EQ(holds_every(from, to), same) << to_text(from) << " in " << to_text(to);
+    }
+  }
+  EXPECT_TRUE(holds_every(u32, f64) && holds_every(f32, f64) && holds_every(tf32, tf32));
+  EXPECT_FALSE(holds_every(i32, f32) || holds_every(i64, f64) || holds_every(i64, u64));
+  EXPECT_FALSE(holds_every(f8_e8m0, f32) ||
+               holds_every(DType(Scalar::i8, 2), DType(Scalar::i16, 2)));
+}
+
 TEST(Convert, RefusedCastsHaveTheirCode) {
   const auto refused = [](DType from, DType to, Rounding rounding = Rounding::rn,
                           bool saturate = true, bool word = false) {

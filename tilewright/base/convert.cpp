@@ -17,7 +17,10 @@ struct Format {
 
   int sign_shift() const { return exponent_bits + mantissa_bits; }
   uint64_t magnitude_mask() const { return (uint64_t{1} << sign_shift()) - 1; }
+  int digits() const { return mantissa_bits + 1; }
   int min_exponent() const { return 1 - bias; }  // of normal values
+  int max_exponent() const { return (1 << exponent_bits) - 1 - (has_infinity ? 1 : 0) - bias; }
+  int unit_exponent() const { return min_exponent() - mantissa_bits; }  // of the smallest value
   /// Magnitude of infinity in the IEEE formats.
   uint64_t infinity() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
 };
@@ -243,6 +246,24 @@ bool is_nan(uint64_t bits, DType dtype) {
 
 bool same_value(uint64_t a, uint64_t b, DType dtype) {
   return a == b || (is_nan(a, dtype) && is_nan(b, dtype));
+}
+
+bool holds_every(DType from, DType to) {
+  if (from == to) return true;
+  const auto has_fixed_bits = [](DType t) {
+    return t.lanes == 1 && t.scalar != Scalar::e8m0 && t.scalar != Scalar::tf32;
+  };
+  if (to.is_bool() || !has_fixed_bits(from) || !has_fixed_bits(to)) return false;
+  const int value_bits = from.is_bool() ? 1 : from.bits() - (from.is_signed_int() ? 1 : 0);
+  if (to.is_int()) {
+    return !from.is_float() && value_bits <= to.bits() - (to.is_signed_int() ? 1 : 0) &&
+           (to.is_signed_int() || !from.is_signed_int());
+  }
+  const Format b = format_of(to.scalar);
+  if (!from.is_float()) return value_bits <= b.digits() && value_bits <= b.max_exponent();
+  const Format a = format_of(from.scalar);
+  return a.digits() <= b.digits() && a.max_exponent() <= b.max_exponent() &&
+         a.unit_exponent() >= b.unit_exponent();
 }
 
 Code cast_error(DType from, DType to, Rounding rounding, bool saturate, bool has_random_word) {

@@ -34,12 +34,11 @@ namespace tw {
 /// These are the rules of `Rounding::rn`, which means "as the table says" for int and e8m0 too. The
 /// other modes, where `cast_error` allows them:
 ///   rz, rp, rm   as IEEE 754 directs: a finite overflow is infinite only in the direction of
-///   rounding.
-///                To e8m0 rp is "up", rm and rz are "down".
+///                rounding. To e8m0 rp is "up", rm and rz are "down".
 ///   rs           stochastic, on the magnitude, always saturating (infinity too). With f = the
-///   first 16
-///                bits of the fraction that is discarded and r = the low 16 bits of `random`, the
-///                magnitude is rounded up iff f + r >= 2^16; so with the probability f / 2^16.
+///                first 16 bits of the fraction that is discarded and r = the low 16 bits of
+///                `random`, the magnitude is rounded up iff f + r >= 2^16; so with the probability
+///                f / 2^16.
 ///
 /// A NaN becomes the positive NaN with all bits set below its sign (0x7FFF in f16, as on NVIDIA;
 /// 0xFF in e8m0). Backends may give another NaN: compare results with `same_value`. Subnormals are
@@ -69,13 +68,16 @@ bool is_nan(uint64_t bits, DType dtype);
 /// Equal bits, or both NaN.
 bool same_value(uint64_t a, uint64_t b, DType dtype);
 
+/// Whether every value of `from` is a value of `to`, so that a conversion loses nothing. False
+/// where one of two different types is a vector, e8m0 (no zero) or tf32 (read with more bits than
+/// written).
+bool holds_every(DType from, DType to);
+
 /// Why a cast is refused, or an empty code:
 ///   E-COPY-03  no conversion between the types: there is none between integers and fp8, fp4, e8m0,
-///   and
-///              among these only e2m1 -> e4m3; bool has no e8m0
+///              and among these only e2m1 -> e4m3; bool has no e8m0
 ///   E-CAST-01  rz, rp, rm other than from f32 to f16 or bf16, or from a float to e8m0; rs other
-///   than from
-///              f32 to f16, bf16, e4m3, e5m2, e2m1
+///              than from f32 to f16, bf16, e4m3, e5m2, e2m1
 ///   E-CAST-02  no `saturate` other than from a float to e4m3 or e5m2 with rn
 ///   E-CAST-03  rs without a random word, or a word without rs
 /// Vectors convert lane by lane: lanes are not looked at.

@@ -3,22 +3,16 @@
 #include <cmath>
 
 #include "tilewright/base/convert.h"
+#include "tilewright/ir/fold.h"
 
 namespace tw::ir {
 namespace {
 
-int64_t floor_div(int64_t a, int64_t b) {
-  const int64_t q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
-
-/// Both operands as constants of a type whose arithmetic does not wrap here.
-bool both_const(const Expr& a, const Expr& b, int64_t* x, int64_t* y) {
-  const auto ca = as_int(a), cb = as_int(b);
-  if (!ca || !cb) return false;
-  *x = *ca;
-  *y = *cb;
-  return true;
+/// The operation, or its value where both operands are integer constants.
+Expr op_or_value(OpCode code, DType dtype, const Expr& a, const Expr& b) {
+  const Expr made = op(code, dtype, {a, b});
+  const Expr value = as_int(a) && as_int(b) ? fold(made) : Expr();
+  return value ? value : made;
 }
 
 /// Keeps the low bits of a value, as a variable of the type would.
@@ -111,66 +105,36 @@ Expr op(OpCode code, DType dtype, std::vector<Expr> args, SourceLoc where) {
 }
 
 Expr add(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y)) return int_const(a.dtype(), x + y);
   if (is_int(a, 0)) return b;
   if (is_int(b, 0)) return a;
-  return op(OpCode::add, a.dtype(), {a, b});
+  return op_or_value(OpCode::add, a.dtype(), a, b);
 }
 Expr sub(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y)) return int_const(a.dtype(), x - y);
   if (is_int(b, 0)) return a;
-  return op(OpCode::sub, a.dtype(), {a, b});
+  return op_or_value(OpCode::sub, a.dtype(), a, b);
 }
 Expr mul(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y)) return int_const(a.dtype(), x * y);
   if (is_int(a, 0) || is_int(b, 1)) return a;
   if (is_int(b, 0) || is_int(a, 1)) return b;
-  return op(OpCode::mul, a.dtype(), {a, b});
+  return op_or_value(OpCode::mul, a.dtype(), a, b);
 }
 Expr floordiv(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y) && y != 0) return int_const(a.dtype(), floor_div(x, y));
   if (is_int(b, 1) || is_int(a, 0)) return a;
-  return op(OpCode::floordiv, a.dtype(), {a, b});
+  return op_or_value(OpCode::floordiv, a.dtype(), a, b);
 }
 Expr floormod(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y) && y != 0) return int_const(a.dtype(), x - floor_div(x, y) * y);
   if (is_int(b, 1)) return int_const(a.dtype(), 0);
   if (is_int(a, 0)) return a;
-  return op(OpCode::floormod, a.dtype(), {a, b});
+  return op_or_value(OpCode::floormod, a.dtype(), a, b);
 }
 Expr cdiv(const Expr& a, const Expr& b) {
   return floordiv(add(a, sub(b, int_const(b.dtype(), 1))), b);
 }
-Expr min(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y)) return x <= y ? a : b;
-  return op(OpCode::min, a.dtype(), {a, b});
-}
-Expr max(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y)) return x >= y ? a : b;
-  return op(OpCode::max, a.dtype(), {a, b});
-}
-Expr lt(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y)) return bool_const(x < y);
-  return op(OpCode::lt, bool_, {a, b});
-}
-Expr le(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y)) return bool_const(x <= y);
-  return op(OpCode::le, bool_, {a, b});
-}
-Expr eq(const Expr& a, const Expr& b) {
-  int64_t x, y;
-  if (both_const(a, b, &x, &y)) return bool_const(x == y);
-  return op(OpCode::eq, bool_, {a, b});
-}
+Expr min(const Expr& a, const Expr& b) { return op_or_value(OpCode::min, a.dtype(), a, b); }
+Expr max(const Expr& a, const Expr& b) { return op_or_value(OpCode::max, a.dtype(), a, b); }
+Expr lt(const Expr& a, const Expr& b) { return op_or_value(OpCode::lt, bool_, a, b); }
+Expr le(const Expr& a, const Expr& b) { return op_or_value(OpCode::le, bool_, a, b); }
+Expr eq(const Expr& a, const Expr& b) { return op_or_value(OpCode::eq, bool_, a, b); }
 Expr land(const Expr& a, const Expr& b) {
   if (!a || is_true(a) || (b && is_false(b))) return b;
   if (!b || is_true(b) || is_false(a)) return a;

@@ -6,6 +6,7 @@
 #include "tilewright/base/codes.h"
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/fold.h"
 
 namespace tw {
 inline namespace lang {
@@ -184,65 +185,15 @@ bool divides(OpCode code) {
          code == OpCode::floormod;
 }
 
-/// The result of an integer operation on constants, where it is defined.
-std::optional<int64_t> evaluate(OpCode code, DType dtype, int64_t a, int64_t b) {
-  const auto wrapped = [](uint64_t value) { return static_cast<int64_t>(value); };
-  const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-  switch (code) {
-    case OpCode::add:
-      return wrapped(x + y);
-    case OpCode::sub:
-      return wrapped(x - y);
-    case OpCode::mul:
-      return wrapped(x * y);
-    case OpCode::neg:
-      return wrapped(0 - x);
-    case OpCode::eq:
-      return a == b;
-    case OpCode::ne:
-      return a != b;
-    default:
-      break;
-  }
-  if (dtype == u64 && (a < 0 || b < 0)) return std::nullopt;  // beyond what i64 orders
-  const bool divisible = b != 0 && !(a == INT64_MIN && b == -1);
-  switch (code) {
-    case OpCode::min:
-      return std::min(a, b);
-    case OpCode::max:
-      return std::max(a, b);
-    case OpCode::lt:
-      return a < b;
-    case OpCode::le:
-      return a <= b;
-    case OpCode::gt:
-      return a > b;
-    case OpCode::ge:
-      return a >= b;
-    case OpCode::truncdiv:
-      return divisible ? std::optional(a / b) : std::nullopt;
-    case OpCode::truncmod:
-      return divisible ? std::optional(a % b) : std::nullopt;
-    case OpCode::floordiv:
-      return divisible ? ir::as_int(ir::floordiv(ir::index(a), ir::index(b))) : std::nullopt;
-    case OpCode::floormod:
-      return divisible ? ir::as_int(ir::floormod(ir::index(a), ir::index(b))) : std::nullopt;
-    default:
-      return std::nullopt;
-  }
-}
-
-/// The operation without a node: a constant, or the operand that a neutral element leaves. Null
-/// otherwise. Index arithmetic stays readable this way; the rest is for `simplify`.
-ir::Expr folded(OpCode code, DType result, const std::vector<ir::Expr>& args, SourceLoc where) {
-  if (args.size() > 2 || args[0].dtype().is_float()) return {};
-  const ir::Expr &left = args[0], &right = args.back();
+/// What stands for an operation on integers: a constant, or the operand that a neutral element
+/// leaves. Null otherwise. Index arithmetic stays readable this way; the rest is for `simplify`.
+ir::Expr folded(const ir::Expr& expr) {
+  const auto& op = expr.as<ir::Op>();
+  if (op.args.size() > 2 || op.args[0].dtype().is_float()) return {};
+  if (const ir::Expr value = ir::fold(expr)) return value;
+  const ir::Expr &left = op.args[0], &right = op.args.back();
   const auto a = ir::as_int(left), b = ir::as_int(right);
-  if (a && b) {
-    if (const auto value = evaluate(code, left.dtype(), *a, *b))
-      return ir::int_const(result, *value, where);
-  }
-  switch (code) {
+  switch (op.code) {
     case OpCode::add:
       return b == 0 ? left : a == 0 ? right : ir::Expr();
     case OpCode::sub:
@@ -256,8 +207,6 @@ ir::Expr folded(OpCode code, DType result, const std::vector<ir::Expr>& args, So
       return a == 1 ? right : a == 0 || b == 1 ? left : ir::Expr();
     case OpCode::lor:
       return a == 0 ? right : a == 1 || b == 0 ? left : ir::Expr();
-    case OpCode::lnot:
-      return a ? ir::bool_const(*a == 0) : ir::Expr();
     default:
       return {};
   }
@@ -295,16 +244,16 @@ Expr element_op(const Site& site, OpCode code, const std::vector<Expr>& args,
       op_class == OpClass::compare || op_class == OpClass::test || op_class == OpClass::logic;
   const DType result = gives_bool ? DType(Scalar::boolean, type.lanes) : type;
   const bool numbers = std::ranges::all_of(args, &Expr::is_number);
-  if (const ir::Expr known = folded(code, result, operands, site.where)) {
-    return Expr(known, numbers && known.is<ir::Const>());
-  }
-  return Expr(ir::make<ir::Op>(site.where, [&](ir::Op& n) {
+  const ir::Expr made = ir::make<ir::Op>(site.where, [&](ir::Op& n) {
     n.code = code;
     n.dtype = result;
     n.args = operands;
     n.exactness = exactness;
     n.rounding = rounding;
-  }));
+  });
+  const ir::Expr known = folded(made);
+  if (!known) return Expr(made);
+  return Expr(known, numbers && known.is<ir::Const>());
 }
 
 }  // namespace lang

@@ -6,6 +6,7 @@
 
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/fold.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/simplify.h"
 
@@ -143,7 +144,7 @@ Expr ExprSimplifier::cast(const Expr& expr) {
   };
   if (!value.same_as(old.value) || !rbits.same_as(old.rbits)) convert(value);
   if (is_const(value)) {
-    const Expr folded = fold(next);
+    const Expr folded = ir::fold(next);
     return folded ? folded : next;
   }
   const auto* inner = value.try_as<ir::Cast>();
@@ -220,7 +221,7 @@ Expr ExprSimplifier::make(OpCode code, DType dtype, std::vector<Expr> args,
 Expr ExprSimplifier::finish(const Expr& expr) {
   const auto& op = expr.as<ir::Op>();
   if (std::all_of(op.args.begin(), op.args.end(), is_const)) {
-    if (const Expr value = fold(expr)) return value;
+    if (const Expr value = ir::fold(expr)) return value;
   }
   if (op.args.size() == 2 && is_const(op.args[0]) && !is_const(op.args[1]) &&
       ir::is_commutative(op.code) && !op.args[0].dtype().is_float()) {
@@ -348,7 +349,7 @@ Expr ExprSimplifier::without_common_terms(const Expr& comparison) {
   const Expr x = a.to_expr(dtype, comparison.loc()), y = b.to_expr(dtype, comparison.loc());
   if (identical(x, op.args[0]) && identical(y, op.args[1])) return comparison;
   Expr next = with_args(comparison, {x, y});
-  if (is_const(x) && is_const(y)) return fold(next);
+  if (is_const(x) && is_const(y)) return ir::fold(next);
   return next;
 }
 

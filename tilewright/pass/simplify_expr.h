@@ -58,11 +58,4 @@ class ExprSimplifier : private Maker {
   int guards_ = 0;  // conditions that hold here and not outside
 };
 
-/// The value of an operation or cast on constants; null if there is none, or its bits
-/// depend on the target.
-ir::Expr fold(const ir::Expr& expr);
-
-/// Whether every value of the first type is a value of the second.
-bool holds_every(DType from, DType to);
-
 }  // namespace tw::pass
