@@ -1,8 +1,6 @@
 #include "tilewright/ir/equal.h"
 
 #include "tests/ir/ir_testing.h"
-#include "tilewright/ir/build.h"
-#include "tilewright/ir/hash.h"
 
 namespace tw::ir {
 namespace {
@@ -52,20 +50,6 @@ TEST(Equal, OptionsAreNoNames) {
   const std::string head = "tilewright ir 1 program \"a\" { option ";
   EXPECT_FALSE(structurally_equal(parse_program(head + "wgmma=\"off\" }"),
                                   parse_program(head + "bulk_copy=\"off\" }")));
-}
-
-TEST(Hash, EqualExpressionsHaveOneHash) {
-  const Var x = Var::make("x", i64), y = Var::make("x", i64);
-  const Buffer s = make_buffer("s", f32, MemSpace::shared, std::vector<int64_t>{4});
-  ExprMap<int> found;
-  found[load(s, {add(x, index(1))})] = 1;
-  found[load(s, {add(y, index(1))})] = 2;
-  found[float_const(f32, 0.0)] = 3;
-  found[float_const(f32, -0.0)] = 4;
-  EXPECT_EQ(found.at(load(s, {add(x, index(1))})), 1);
-  EXPECT_EQ(found.at(load(s, {add(y, index(1))})), 2);
-  EXPECT_EQ(found.at(float_const(f32, -0.0)), 4);
-  EXPECT_EQ(found.count(load(s, {add(x, index(2))})), 0U);
 }
 
 }  // namespace

@@ -234,10 +234,6 @@ bool Bounds::opens(const Expr& operation) const {
                         op.args.size() > 1 ? values(op.args[1]) : ValueSet::constant(0));
 }
 
-bool Bounds::proves_le(const Expr& a, const Expr& b) const {
-  return not_negative(linear(b).add(linear(a), -1));
-}
-
 bool Bounds::decides(const Expr& condition, bool outcome) const {
   if (const auto* constant = condition.try_as<ir::Const>()) return (constant->i != 0) == outcome;
   if (condition.is<ir::VarNode>()) return values(condition).single() == int64_t{outcome};

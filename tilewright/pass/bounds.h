@@ -59,8 +59,6 @@ class Bounds : private SumReader {
   /// Whether the condition certainly holds, or certainly fails; false means "not known".
   bool proves(const ir::Expr& condition) const { return decides(condition, true); }
   bool disproves(const ir::Expr& condition) const { return decides(condition, false); }
-  /// Whether a <= b certainly holds.
-  bool proves_le(const ir::Expr& a, const ir::Expr& b) const;
 
   /// The values that an expression of integers or bool may have.
   ValueSet values(const ir::Expr& expr) const;

@@ -161,7 +161,6 @@ void Builder::branch(Val cond, Block if_true, Block if_false) {
   LLVMBuildCondBr(builder_, cond.ref(), if_true.ref(), if_false.ref());
 }
 void Builder::ret(Val value) { LLVMBuildRet(builder_, value.ref()); }
-void Builder::unreachable() { LLVMBuildUnreachable(builder_); }
 
 Val Builder::phi(Elem elem, int lanes, const std::string& name) {
   return make(LLVMBuildPhi(builder_, type(elem, lanes), name.c_str()));

@@ -99,7 +99,6 @@ class Builder {
   void branch(Block to);
   void branch(Val cond, Block if_true, Block if_false);
   void ret(Val value);
-  void unreachable();
   Val phi(Elem elem, int lanes, const std::string& name = "");
   void add_incoming(Val phi, Val value, Block from);
   /// A stack slot of `count` elements, made in the first block.

@@ -106,7 +106,6 @@ TW_BINARY(lshr, LLVMBuildLShr)
 TW_BINARY(ashr, LLVMBuildAShr)
 TW_BINARY(sdiv, LLVMBuildSDiv)
 TW_BINARY(udiv, LLVMBuildUDiv)
-TW_BINARY(srem, LLVMBuildSRem)
 TW_BINARY(urem, LLVMBuildURem)
 #undef TW_BINARY
 

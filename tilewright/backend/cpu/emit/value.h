@@ -71,7 +71,6 @@ Val lshr(Val a, Operand b);
 Val ashr(Val a, Operand b);
 Val sdiv(Val a, Operand b);
 Val udiv(Val a, Operand b);
-Val srem(Val a, Operand b);
 Val urem(Val a, Operand b);
 enum class Pred : uint8_t { eq, ne, ult, ule, ugt, uge, slt, sle, sgt, sge };
 Val icmp(Pred pred, Val a, Operand b);
