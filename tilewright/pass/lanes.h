@@ -9,12 +9,14 @@
 
 namespace tw::pass {
 
-/// Statements that run body(i) for i = 0 to count - 1, as vectorized loops over powers of two of at
-/// most 64 lanes: LLVM takes other counts apart element by element. `body` is called once per loop
-/// with the index.
+/// A vectorized loop has a power of two of lanes, and at most so many: LLVM takes other counts
+/// apart element by element.
+inline constexpr int64_t kMostLanes = 64;
+
+/// Statements that run body(i) for i = 0 to count - 1, as vectorized loops of such counts. `body`
+/// is called once per loop with the index.
 template <class Body>
 ir::Stmt over_lanes(int64_t count, Body body) {
-  constexpr int64_t kMostLanes = 64;
   std::vector<ir::Stmt> parts;
   for (int64_t done = 0; done < count;) {
     const auto rest = static_cast<uint64_t>(std::min(count - done, kMostLanes));

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
+#include <map>
 
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/lanes.h"
 #include "tilewright/pass/linear.h"
+#include "tilewright/pass/vector_form.h"
 
 namespace tw::pass {
 namespace {
@@ -16,91 +17,6 @@ namespace {
 using ir::Expr;
 using ir::Stmt;
 using ir::Var;
-
-/// Finds what keeps a body from running as vector lanes.
-class VectorCheck : public ir::Visitor {
- public:
-  explicit VectorCheck(const Var& lane) : lane_(lane) { varying_.insert(lane); }
-  using Visitor::visit;
-
-  void visit(const Stmt& stmt) override {
-    if (reason != nullptr) return;
-    switch (stmt.kind()) {
-      case ir::Kind::While:
-        return fail("a while loop");
-      case ir::Kind::Break:
-      case ir::Kind::Continue:
-        return fail("a jump");
-      case ir::Kind::Atomic:
-        return fail("an atomic");
-      case ir::Kind::Print:
-      case ir::Kind::Assert:
-        return fail("a print or assert");
-      case ir::Kind::Parallel:
-        return fail("a parallel loop inside");
-      case ir::Kind::Let: {
-        const auto& let = stmt.as<ir::Let>();
-        if (varies(let.value)) varying_.insert(let.var);
-        return;
-      }
-      case ir::Kind::Alloc: {
-        const auto& alloc = stmt.as<ir::Alloc>();
-        if (alloc.buffer->view_of) return fail("a view of private memory");
-        private_.insert(alloc.buffer);
-        return;
-      }
-      case ir::Kind::For: {
-        const auto& loop = stmt.as<ir::For>();
-        if (loop.loop == ir::LoopKind::vectorized) return fail("a vector loop inside");
-        if (varies(loop.lo) || varies(loop.hi) || varies(loop.step))
-          return fail("a varying loop bound");
-        inner_.insert(loop.var);
-        return children(stmt);
-      }
-      case ir::Kind::ReducerUpdate:
-        return check_update(stmt.as<ir::ReducerUpdate>());
-      default:
-        return children(stmt);
-    }
-  }
-  void visit(const Expr&) override {}
-
-  const char* reason = nullptr;
-
- private:
-  void fail(const char* why) { reason = why; }
-
-  bool varies(const Expr& expr) const {
-    return ir::contains(expr, [&](const Expr& e) {
-      if (e.is<ir::VarNode>()) return varying_.contains(Var::of(e));
-      const auto* load = e.try_as<ir::Load>();
-      return load != nullptr && private_.contains(load->buffer);
-    });
-  }
-
-  // An update is one per lane where the index is linear in the lane, and is folded over the
-  // lanes where it is fixed; then it is made after the vector loop and can't depend on
-  // anything bound inside.
-  void check_update(const ir::ReducerUpdate& update) {
-    bool per_lane = false;
-    for (const Expr& index : update.indices) {
-      const auto coefficient = Linear::of(index).coefficient_of(lane_);
-      if (!coefficient) return fail("an update of a computed element");
-      per_lane = per_lane || *coefficient != 0;
-    }
-    if (per_lane) return;
-    for (const Expr& index : update.indices) {
-      if (varies(index) || ir::has_load(index)) return fail("an update of a computed element");
-      for (const Var& var : inner_) {
-        if (uses(index, var)) return fail("an update of an element that an inner loop chooses");
-      }
-    }
-  }
-
-  Var lane_;
-  std::set<Var, ir::ById> varying_, inner_;
-  std::set<ir::Buffer, ir::ById> private_;
-};
 
 /// How one access moves when an index grows by one.
 enum class Movement { none, contiguous, far };
@@ -341,7 +257,7 @@ class LowerParallel : public ir::Rewriter {
     const int64_t limit =
         max_vector > 0 ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(max_vector)))
                        : lanes;
-    return std::min(std::min<int64_t>(lanes, 64), limit);
+    return std::min({lanes, kMostLanes, limit});
   }
 
   /// body for var = from + lane, lane below `lanes`; with a limit only where var is below it.
@@ -416,7 +332,6 @@ class LowerParallel : public ir::Rewriter {
   // A vectorized loop: as it is where its count and body have a vector form, else in parts of such
   // counts, or as a serial loop.
   Stmt lower_author_vectors(const Stmt& stmt, const ir::For& loop) {
-    constexpr int64_t kMaxLanes = 64;
     const auto lo = ir::as_int(loop.lo), hi = ir::as_int(loop.hi);
     const bool fits = lo && hi && ir::is_int(loop.step, 1) && *hi - *lo > 1;
     const char* reason = reason_against_vectors(loop.body, loop.var);
@@ -429,10 +344,10 @@ class LowerParallel : public ir::Rewriter {
       return ir::for_(loop.var, loop.lo, loop.hi, loop.step, rewrite(loop.body));
     }
     const auto count = static_cast<uint64_t>(*hi - *lo);
-    const bool is_legal = *lo == 0 && std::has_single_bit(count) && count <= kMaxLanes;
+    const bool is_legal = *lo == 0 && std::has_single_bit(count) && count <= kMostLanes;
     if (is_legal && !has_private(loop.body)) return stmt;
     return vectors(as_box(loop), 0,
-                   std::min(static_cast<int64_t>(std::bit_floor(count)), kMaxLanes));
+                   std::min(static_cast<int64_t>(std::bit_floor(count)), kMostLanes));
   }
 
   /// A vectorized loop from 0 on as a box of one dimension.
@@ -471,12 +386,6 @@ class ReducersAsArrays : public ir::Rewriter {
 };
 
 }  // namespace
-
-const char* reason_against_vectors(const Stmt& body, const Var& var) {
-  VectorCheck check(var);
-  check.visit(body);
-  return check.reason;
-}
 
 ir::Program lower_parallel(const ir::Program& program, const VectorShape& shape) {
   return ReducersAsArrays().rewrite(LowerParallel(shape).rewrite(program));

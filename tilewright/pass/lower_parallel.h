@@ -14,7 +14,4 @@ namespace tw::pass {
 /// Guarantees: loop IR.
 ir::Program lower_parallel(const ir::Program& program, const VectorShape& shape);
 
-/// Why a body can't run with `var` as the lanes of a vector; null when it can.
-const char* reason_against_vectors(const ir::Stmt& body, const ir::Var& var);
-
 }  // namespace tw::pass
