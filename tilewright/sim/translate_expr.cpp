@@ -202,73 +202,57 @@ Eval Translator::lazy(const ir::Op& op) {
 
 Eval Translator::op(const ir::Op& op) {
   if (is_lazy(op.code)) return lazy(op);
+  const OpCode code = op.code;
   const DType operand = op.args[0].dtype();
-  const ElementFn function = element_function(op.code, operand, op.exactness, op.rounding);
-  TW_CHECK(function != nullptr, "{} of {} is not defined", ir::op_row(op.code).name, operand);
+  const std::string_view name = ir::op_row(code).name;
+  const ElementFn function = element_function(code, operand, op.exactness, op.rounding);
+  TW_CHECK(function != nullptr, "{} of {} is not defined", name, operand);
+  const bool is_unary = op.args.size() == 1;
   const Eval a = expr(op.args[0]);
-  if (op.args.size() == 1) {
-    if (options_.check_overflow && operand.is_signed_int() &&
-        (op.code == OpCode::neg || op.code == OpCode::abs)) {
-      return [=, key = &op, where = op.loc, code = op.code](Machine& m) {
-        const Bits x = a(m);
-        if (overflows(code, operand, x, 0)) {
-          m.report(FindingKind::signed_overflow, key, where, [&] {
-            return format("{}({}) overflows {}", ir::op_row(code).name, value_text(x, operand),
-                          operand);
-          });
-        }
-        return function(x, 0, 0);
-      };
-    }
-    return [=](Machine& m) { return function(a(m), 0, 0); };
-  }
-  const Eval b = expr(op.args[1]);
+  const Eval b = is_unary ? Eval([](Machine&) { return Bits{0}; }) : expr(op.args[1]);
   if (op.args.size() == 3) {
     return [=, c = expr(op.args[2])](Machine& m) {
       const Bits x = a(m), y = b(m);
       return function(x, y, c(m));
     };
   }
-  switch (op.code) {
+  // Reports operands that are wrong and computes the result all the same.
+  const auto checked = [&](FindingKind kind, auto is_wrong, auto text) -> Eval {
+    return [=, key = &op, where = op.loc](Machine& m) {
+      const Bits x = a(m), y = b(m);
+      if (is_wrong(x, y)) m.report(kind, key, where, [&] { return text(x, y); });
+      return function(x, y, 0);
+    };
+  };
+  switch (code) {
     case OpCode::floordiv:
     case OpCode::floormod:
     case OpCode::truncdiv:
     case OpCode::truncmod:
-      return [=, key = &op, where = op.loc, code = op.code](Machine& m) {
-        const Bits x = a(m), y = b(m);
-        if (y == 0) {
-          m.report(FindingKind::division_by_zero, key, where, [&] {
-            return format("{}({}, 0)", ir::op_row(code).name, value_text(x, operand));
-          });
-        }
-        return function(x, y, 0);
-      };
+      return checked(
+          FindingKind::division_by_zero, [](Bits, Bits y) { return y == 0; },
+          [=](Bits x, Bits) { return format("{}({}, 0)", name, value_text(x, operand)); });
     case OpCode::shl:
     case OpCode::shr:
-      return [=, key = &op, where = op.loc, code = op.code](Machine& m) {
-        const Bits x = a(m), y = b(m);
-        if (y >= static_cast<Bits>(operand.bits())) {
-          m.report(FindingKind::shift_out_of_range, key, where, [&] {
-            return format("{} by {} of {}", ir::op_row(code).name, value_text(y, operand), operand);
+      return checked(
+          FindingKind::shift_out_of_range,
+          [=, bits = static_cast<Bits>(operand.bits())](Bits, Bits y) { return y >= bits; },
+          [=](Bits, Bits y) {
+            return format("{} by {} of {}", name, value_text(y, operand), operand);
           });
-        }
-        return function(x, y, 0);
-      };
     default:
       break;
   }
   if (options_.check_overflow && operand.is_signed_int()) {
-    return [=, key = &op, where = op.loc, code = op.code](Machine& m) {
-      const Bits x = a(m), y = b(m);
-      if (overflows(code, operand, x, y)) {
-        m.report(FindingKind::signed_overflow, key, where, [&] {
-          return format("{}({}, {}) overflows {}", ir::op_row(code).name, value_text(x, operand),
-                        value_text(y, operand), operand);
+    return checked(
+        FindingKind::signed_overflow,
+        [=](Bits x, Bits y) { return overflows(code, operand, x, y); },
+        [=](Bits x, Bits y) {
+          const std::string second = is_unary ? "" : ", " + value_text(y, operand);
+          return format("{}({}{}) overflows {}", name, value_text(x, operand), second, operand);
         });
-      }
-      return function(x, y, 0);
-    };
   }
+  if (is_unary) return [=](Machine& m) { return function(a(m), 0, 0); };
   return [=](Machine& m) {
     const Bits x = a(m);
     return function(x, b(m), 0);
