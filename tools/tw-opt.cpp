@@ -8,6 +8,7 @@
 
 #include "tilewright/ir/dump.h"
 #include "tilewright/ir/text.h"
+#include "tilewright/ir/verify.h"
 #include "tilewright/pass/registry.h"
 
 namespace {
@@ -19,13 +20,6 @@ std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   TW_REQUIRE(file.good(), "can't read {}", path);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-ir::Level level_named(const std::string& name) {
-  for (const ir::Level level : {ir::Level::tile, ir::Level::scheduled, ir::Level::loop}) {
-    if (to_text(level) == name) return level;
-  }
-  throw Error({}, {}, "there is no level '{}'; the levels are tile, scheduled, loop", name);
 }
 
 }  // namespace
@@ -68,7 +62,7 @@ int main(int argc, char** argv) {
     const ir::Program program = ir::parse_program(read(path), {.file = file, .locate = true});
     const pass::RunResult result =
         pass::run(program, pass::passes_named(names, diagnostics), options);
-    if (!level.empty()) ir::verify(result.program, level_named(level));
+    if (!level.empty()) ir::verify(result.program, ir::level_named(level));
     if (!quiet) std::cout << print(result.program, print_options);
     if (time) std::cerr << to_text(result.times);
     if (!diagnostics.list().empty()) std::cerr << to_text(diagnostics) << "\n";

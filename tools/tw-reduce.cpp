@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tilewright/ir/text.h"
+#include "tilewright/ir/verify.h"
 #include "tilewright/sim/shrink.h"
 
 namespace {
@@ -19,13 +20,6 @@ std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   TW_REQUIRE(file.good(), "can't read {}", path);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-ir::Level level_named(const std::string& name) {
-  for (const ir::Level level : {ir::Level::tile, ir::Level::scheduled, ir::Level::loop}) {
-    if (to_text(level) == name) return level;
-  }
-  throw Error({}, {}, "there is no level '{}'; the levels are tile, scheduled, loop", name);
 }
 
 /// Whether the command succeeds with the program in a file of this name.
@@ -54,7 +48,7 @@ int main(int argc, char** argv) {
     TW_REQUIRE(succeeds(program, command, candidate), "'{}' does not succeed with {} itself",
                command, path);
     const auto fails = [&](const ir::Program& p) { return succeeds(p, command, candidate); };
-    std::cout << print(sim::shrink(program, fails, level_named(level), trials));
+    std::cout << print(sim::shrink(program, fails, ir::level_named(level), trials));
     std::filesystem::remove(candidate);
     return 0;
   } catch (const std::exception& error) {
