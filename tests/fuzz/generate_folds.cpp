@@ -3,6 +3,7 @@
 
 #include "tests/fuzz/generator.h"
 #include "tilewright/base/convert.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/sim/element.h"
 
 namespace tw::fuzz {
@@ -38,7 +39,7 @@ void Generator::finish_sum(Tile tile, int64_t length, int64_t roundings) {
   tile.small = false;
   const DType dtype = tile.dtype();
   if (rounds_ && dtype.is_float()) {
-    tile.tolerance = reference::sum_tolerance(sim::fold_dtype(dtype, false), dtype, length,
+    tile.tolerance = reference::sum_tolerance(ir::accumulator_type(dtype), dtype, length,
                                               16.0 * static_cast<double>(length), roundings);
   }
   add(std::move(tile));

@@ -5,6 +5,7 @@
 #include "tilewright/base/codes.h"
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/ir/verify.h"
 
 namespace tw::ir {
@@ -153,7 +154,8 @@ Buffer RandomIr::buffer(MemSpace space, std::vector<Expr> shape, DType dtype) {
     n.shape = std::move(shape);
     if (chance(4)) n.strides = indices(n.shape.size());
     if (chance(4)) n.safe_value = literal(dtype);
-    while (space == MemSpace::reducer && (plain(n.reduce), !has_fold(n.reduce, dtype, dtype))) {
+    while (space == MemSpace::reducer &&
+           (plain(n.reduce), !has_reduction(n.reduce, dtype, dtype))) {
     }
   });
   return b;
@@ -238,7 +240,7 @@ Stmt RandomIr::loop(int depth) {
 Stmt RandomIr::tile_operation() {
   const Buffer b = any_buffer();
   const DType first = buffers_[0].dtype();
-  const auto sums = [](DType dtype) { return has_fold(ReduceKind::sum, dtype, dtype); };
+  const auto sums = [](DType dtype) { return has_reduction(ReduceKind::sum, dtype, dtype); };
   switch (below(6)) {
     case 0:
       return make<Copy>(loc(), [&](Copy& n) {
@@ -265,7 +267,7 @@ Stmt RandomIr::tile_operation() {
       if (!sums(b.dtype())) break;
       return make<Reduce>(loc(), [&](Reduce& n) {
         plain_fields(n, {"dims"});
-        while (!has_fold(n.reduce, b.dtype(), b.dtype())) plain(n.reduce);
+        while (!has_reduction(n.reduce, b.dtype(), b.dtype())) plain(n.reduce);
         n.src = Region::whole(b);
         n.dst = n.src;
         if (b.rank() > 0) n.dims = {below(b.rank())};

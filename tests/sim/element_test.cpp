@@ -302,7 +302,7 @@ TEST(Element, TheIdentityOfAFoldChangesNothing) {
     const auto kind = static_cast<ReduceKind>(k);
     const bool magnitude = kind == ReduceKind::abs_sum || kind == ReduceKind::abs_max;
     for (const DType dtype : {bool_, i8, i32, i64, u8, u32, u64, f16, bf16, f32, f64}) {
-      const ElementFn fold = fold_function(kind, dtype, true);
+      const ElementFn fold = reduction_step(kind, dtype, true);
       if (fold == nullptr ||
           (!dtype.is_bool() && (kind == ReduceKind::any || kind == ReduceKind::all)))
         continue;
@@ -311,7 +311,7 @@ TEST(Element, TheIdentityOfAFoldChangesNothing) {
         x = dtype.is_bool() ? x & 1 : x >> (64 - dtype.bits());
         if (magnitude && !dtype.is_bool()) x = call(OpCode::abs, dtype, x);
         if (magnitude && dtype.is_signed_int() && decode_int(x, dtype) < 0) continue;  // the lowest
-        EXPECT_TRUE(same_value(fold(fold_identity(kind, dtype), x, 0), x, dtype) ||
+        EXPECT_TRUE(same_value(fold(reduction_identity(kind, dtype), x, 0), x, dtype) ||
                     decode(x, dtype) == 0)
             << ir::enum_name(kind) << " " << to_text(dtype) << " " << x;
       }

@@ -212,19 +212,6 @@ std::vector<size_t> iterated_dims(const Region& region) {
   }
   return dims;
 }
-ReduceKind fold_of(ScanKind scan) {
-  switch (scan) {
-    case ScanKind::sum:
-      return ReduceKind::sum;
-    case ScanKind::max:
-      return ReduceKind::max;
-    case ScanKind::min:
-      return ReduceKind::min;
-    case ScanKind::prod:
-      return ReduceKind::prod;
-  }
-  return {};
-}
 
 Stmt seq(std::vector<Stmt> stmts) {
   std::vector<Stmt> flat;

@@ -96,8 +96,6 @@ std::vector<Expr> strides_of(const Buffer& buffer);
 
 /// The dimensions of a region that a tile operation iterates: those whose extent is not 1.
 std::vector<size_t> iterated_dims(const Region& region);
-/// The reduction whose steps a scan makes.
-ReduceKind fold_of(ScanKind scan);
 
 // ---- statements ----
 /// A sequence; nested sequences without bindings are flattened, a single statement stays itself.

@@ -6,6 +6,7 @@
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/equal.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"
 
@@ -134,8 +135,8 @@ class Verifier {
   void converts(DType from, DType to) {
     require(!(cast_error(from, to) == codes::copy_03), "no conversion from {} to {}", from, to);
   }
-  void folds(ReduceKind kind, DType from, DType to) {
-    require(has_fold(kind, from, to), "no {} from {} to {}", enum_name(kind), from, to);
+  void reduces(ReduceKind kind, DType from, DType to) {
+    require(has_reduction(kind, from, to), "no {} from {} to {}", enum_name(kind), from, to);
   }
   void check(const Cast& n) {
     converts(n.value.dtype(), n.dtype);
@@ -264,14 +265,14 @@ class Verifier {
   void check(const Scan& n) {
     require(n.dim >= 0 && n.dim < n.src.buffer.rank(), "no dimension {}", n.dim);
     same_extents(extents(n.src, true), extents(n.dst, true), "scan");
-    folds(fold_of(n.scan), n.src.buffer.dtype(), n.dst.buffer.dtype());
+    reduces(reduction_of(n.scan), n.src.buffer.dtype(), n.dst.buffer.dtype());
   }
   void reducer(const Buffer& buffer) {
     require(buffer.space() == MemSpace::reducer, "{} is no reducer", buffer.name());
   }
   void check(const ReducerInit& n) {
     reducer(n.reducer);
-    folds(n.reducer->reduce, n.reducer.dtype(), n.reducer.dtype());
+    reduces(n.reducer->reduce, n.reducer.dtype(), n.reducer.dtype());
     typed(n.initial, n.reducer.dtype(), "the initial value");
   }
   void check(const ReducerUpdate& n) {
@@ -460,7 +461,7 @@ void Verifier::check(const Reduce& n) {
     if (!reduced && src[i] != 1) rest.push_back(src[i]);
   }
   same_extents(rest, extents(n.dst, true), "reduce");
-  folds(n.reduce, n.src.buffer.dtype(), n.dst.buffer.dtype());
+  reduces(n.reduce, n.src.buffer.dtype(), n.dst.buffer.dtype());
 }
 
 void Verifier::statement(const Stmt& stmt) {
@@ -501,20 +502,14 @@ void Verifier::statement(const Stmt& stmt) {
 
 }  // namespace
 
-bool has_fold(ReduceKind kind, DType from, DType to) {
-  const bool integral = from.is_int() || from.is_bool();
-  switch (kind) {
-    case ReduceKind::any:
-    case ReduceKind::all:
-      return integral && to.is_bool();
-    case ReduceKind::bit_and:
-    case ReduceKind::bit_or:
-    case ReduceKind::bit_xor:
-      return integral && from == to;
-    default:
-      return !from.is_bool() && !to.is_bool() && from != f8_e8m0 &&
-             from.is_float() == to.is_float() && !to.is_narrow_float();
+std::string to_text(Level level) {
+  return level == Level::tile ? "tile" : level == Level::scheduled ? "scheduled" : "loop";
+}
+Level level_named(std::string_view name) {
+  for (const Level level : {Level::tile, Level::scheduled, Level::loop}) {
+    if (to_text(level) == name) return level;
   }
+  throw Error({}, {}, "there is no level '{}'; the levels are tile, scheduled, loop", name);
 }
 
 std::vector<std::string> violations(const Program& program, Level level) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tilewright/ir/nodes.h"
@@ -14,16 +15,13 @@ enum class Level {
   scheduled,  // tile operations with layouts
   loop,       // no tile operations, no Parallel, no unrolled loops
 };
-inline std::string to_text(Level level) {
-  return level == Level::tile ? "tile" : level == Level::scheduled ? "scheduled" : "loop";
-}
-
-/// Whether elements of type `from` can be folded into a `to` (language 9.1).
-bool has_fold(ReduceKind kind, DType from, DType to);
+std::string to_text(Level level);
+/// An unknown name is an Error that lists the levels.
+Level level_named(std::string_view name);
 
 /// All violations, each with the statement in which it is. They are of this kind:
-/// - operands: count, types, the type of the result; conversions and folds that exist; indices are
-/// integers, as many as dimensions;
+/// - operands: count, types, the type of the result; conversions and reductions that exist; indices
+///   are integers, as many as dimensions;
 /// - names: a variable or block buffer is defined before it is used, inside its scope, and once;
 /// - statements: what ir/nodes.h says of each, break and continue inside a serial loop, no tile
 ///   operation inside a Parallel, constant extents of vectorized loops, launches at the top;

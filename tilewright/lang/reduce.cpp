@@ -4,7 +4,7 @@
 
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
-#include "tilewright/ir/verify.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/lang/tile_ops.h"
 #include "tilewright/lang/trace.h"
 
@@ -42,7 +42,7 @@ bool is_bitwise(ReduceKind kind) {
 
 void check_kind(const Site& site, ReduceKind kind, const Region& src, const Region& dst) {
   const DType from = src.dtype(), to = dst.dtype();
-  if (ir::has_fold(kind, from, to)) return;
+  if (ir::has_reduction(kind, from, to)) return;
   throw Error(codes::red_05, site.where, "{}: not available from {} to {}", site.name, from, to)
       .note("the source is {}", src.text())
       .note("the result is {}", dst.text())

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/layout/algebra.h"
 #include "tilewright/layout/layout.h"
@@ -81,7 +82,7 @@ class Inference : public ir::Visitor {
     };
     const int64_t m = extent(gemm.c, 2), n = extent(gemm.c, 1),
                   k = extent(gemm.b, gemm.trans_b ? 1 : 2);
-    const GemmBlock block = GemmBlock::of(accumulator_type(dtype, false), m, n, shape_);
+    const GemmBlock block = GemmBlock::of(ir::accumulator_type(dtype), m, n, shape_);
     if (block.columns <= 1) return;
     const int64_t line = shape_.lanes(gemm.b.buffer.dtype());
     if (n > block.columns) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/lanes.h"
 #include "tilewright/pass/lower_tile_ops.h"
@@ -42,7 +43,7 @@ class MicroKernels {
         a_{gemm.a, gemm.trans_a},
         b_{gemm.b, gemm.trans_b},
         c_{gemm.c, false},
-        accumulator_(accumulator_type(gemm.c.buffer.dtype(), false)),
+        accumulator_(ir::accumulator_type(gemm.c.buffer.dtype())),
         operand_(gemm.pairs == ir::PairFormat::none ? accumulator_ : u32),
         m_(c_.extent(0)),
         n_(c_.extent(1)),

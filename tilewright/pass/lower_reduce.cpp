@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/pass/lanes.h"
 #include "tilewright/pass/lower_tile_ops.h"
 
@@ -36,7 +37,7 @@ class Lowering {
   Lowering(const ir::Reduce& reduce, const VectorShape& shape)
       : reduce_(reduce),
         src_(reduce.src),
-        accumulator_(accumulator_type(reduce.dst.buffer.dtype(), reduce.low_precision)) {
+        accumulator_(ir::accumulator_type(reduce.dst.buffer.dtype(), reduce.low_precision)) {
     if (reduce.reduce == ReduceKind::any || reduce.reduce == ReduceKind::all) accumulator_ = bool_;
     lanes_ = shape.lanes(accumulator_.is_bool() ? u8 : accumulator_);
     const size_t rank = src_.extent.size();
@@ -238,12 +239,6 @@ class Lowering {
 };
 
 }  // namespace
-
-DType accumulator_type(DType dst, bool low_precision) {
-  if (dst.is_float() && dst.bits() < 32 && !(low_precision && dst.has_float_arithmetic()))
-    return f32;
-  return dst;
-}
 
 Expr reduce_identity(ReduceKind kind, DType accumulator) {
   switch (kind) {

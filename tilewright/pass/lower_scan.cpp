@@ -1,6 +1,7 @@
 // Scan: a serial walk along the dimension, for a vector of neighbours at once where another
 // dimension is the contiguous one.
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/lanes.h"
 #include "tilewright/pass/lower_tile_ops.h"
@@ -10,8 +11,8 @@ namespace tw::pass {
 ir::Stmt lower_scan(const ir::Scan& scan, const VectorShape& shape) {
   const auto dim = static_cast<size_t>(scan.dim);
   const size_t rank = scan.src.extent.size();
-  const DType accumulator = accumulator_type(scan.dst.buffer.dtype(), false);
-  const ir::ReduceKind fold = ir::fold_of(scan.scan);
+  const DType accumulator = ir::accumulator_type(scan.dst.buffer.dtype());
+  const ir::ReduceKind fold = ir::reduction_of(scan.scan);
   const int64_t n = *ir::as_int(scan.src.extent[dim]);
 
   // at[d]: the present element relative to the boxes of src and dst.

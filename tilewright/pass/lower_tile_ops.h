@@ -33,8 +33,6 @@ ir::Stmt lower_reduce(const ir::Reduce& reduce, const VectorShape& shape);
 ir::Stmt lower_scan(const ir::Scan& scan, const VectorShape& shape);
 ir::Stmt lower_gemm(const ir::Gemm& gemm, const VectorShape& shape);
 
-/// The type in which a fold into `dst` accumulates (language 9.1): f32 for 16-bit floats.
-DType accumulator_type(DType dst, bool low_precision);
 /// The value that changes nothing, and one step of the fold: accumulator with the mapped element.
 ir::Expr reduce_identity(ir::ReduceKind kind, DType accumulator);
 ir::Expr reduce_step(ir::ReduceKind kind, bool propagate_nan, const ir::Expr& accumulator,

@@ -101,7 +101,7 @@ bool overflows(OpCode code, DType dtype, Bits a, Bits b) {
   }
 }
 
-Bits fold_identity(ReduceKind kind, DType dtype) {
+Bits reduction_identity(ReduceKind kind, DType dtype) {
   const auto extreme = [&](bool highest) {
     if (dtype.is_bool()) return Bits{highest};
     if (dtype.is_float()) {
@@ -128,7 +128,7 @@ Bits fold_identity(ReduceKind kind, DType dtype) {
   }
 }
 
-ElementFn fold_function(ReduceKind kind, DType dtype, bool propagate_nan) {
+ElementFn reduction_step(ReduceKind kind, DType dtype, bool propagate_nan) {
   const bool nan = propagate_nan && dtype.is_float();
   switch (kind) {
     case ReduceKind::sum:
@@ -151,11 +151,6 @@ ElementFn fold_function(ReduceKind kind, DType dtype, bool propagate_nan) {
       return element_function(OpCode::bit_xor, dtype);
   }
   return nullptr;
-}
-
-DType fold_dtype(DType dtype, bool low_precision) {
-  const bool in_place = low_precision && dtype.has_float_arithmetic();
-  return dtype.is_float() && dtype.bits() < 32 && !in_place ? f32 : dtype;
 }
 
 }  // namespace tw::sim

@@ -1,5 +1,5 @@
 // The element operations as the interpreter computes them: those of ir/element.h, the functions of
-// the maths library, and the steps of folds.
+// the maths library, and the steps of reductions.
 #pragma once
 
 #include "tilewright/ir/element.h"
@@ -19,14 +19,11 @@ ElementFn element_function(ir::OpCode code, DType operand,
 /// Whether the operation on these signed integers leaves their type (undefined for the author).
 bool overflows(ir::OpCode code, DType dtype, Bits a, Bits b);
 
-/// The neutral element of a fold in `dtype` (language 9.1).
-Bits fold_identity(ir::ReduceKind kind, DType dtype);
+/// The neutral element of a reduction in `dtype` (language 9.1).
+Bits reduction_identity(ir::ReduceKind kind, DType dtype);
 
-/// One step of a fold: acc and the mapped element, both of `dtype`. Null where the kind isn't
+/// One step of a reduction: acc and the mapped element, both of `dtype`. Null where the kind isn't
 /// defined. abs_sum and abs_max map the element first.
-ElementFn fold_function(ir::ReduceKind kind, DType dtype, bool propagate_nan);
-
-/// The type in which a fold into `dtype` keeps its partial results.
-DType fold_dtype(DType dtype, bool low_precision);
+ElementFn reduction_step(ir::ReduceKind kind, DType dtype, bool propagate_nan);
 
 }  // namespace tw::sim

@@ -6,6 +6,7 @@
 #include "tilewright/base/convert.h"
 #include "tilewright/base/format.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/reduction.h"
 #include "tilewright/sim/translate.h"
 
 namespace tw::sim {
@@ -242,13 +243,13 @@ Exec Translator::reduce(const ir::Reduce& reduce) {
   const ir::ReduceKind kind = reduce.reduce;
   const bool is_predicate = kind == ir::ReduceKind::any || kind == ir::ReduceKind::all;
   const DType dtype = reduce.dst.buffer.dtype();
-  const DType partial = is_predicate ? bool_ : fold_dtype(dtype, reduce.low_precision);
-  const ElementFn fold = fold_function(kind, partial, reduce.propagate_nan);
+  const DType partial = is_predicate ? bool_ : ir::accumulator_type(dtype, reduce.low_precision);
+  const ElementFn fold = reduction_step(kind, partial, reduce.propagate_nan);
   TW_CHECK(fold != nullptr, "reduction {} of {}", ir::enum_name(kind), dtype);
   const Contribution contribution = this->contribution(reduce, partial);
   return [=, from = region(reduce.src, reduce.loc), to = region(reduce.dst, reduce.loc),
           dims = reduce.dims, clear = reduce.clear,
-          identity = fold_identity(kind, partial)](Machine& m) {
+          identity = reduction_identity(kind, partial)](Machine& m) {
     const Box src(from, m), dst(to, m);
     Axes folded{&src, {}}, kept{&src, {}}, written{&dst, {}};
     for (size_t dim = 0; dim < src.extent.size(); ++dim) {
@@ -283,49 +284,49 @@ Exec Translator::reduce(const ir::Reduce& reduce) {
 }
 
 Exec Translator::scan(const ir::Scan& scan) {
-  const ir::ReduceKind kind = ir::fold_of(scan.scan);
+  const ir::ReduceKind kind = ir::reduction_of(scan.scan);
   const DType dtype = scan.dst.buffer.dtype();
-  const DType partial = fold_dtype(dtype, false);
-  const ElementFn fold = fold_function(kind, partial, false);
+  const DType partial = ir::accumulator_type(dtype);
+  const ElementFn fold = reduction_step(kind, partial, false);
   TW_CHECK(fold != nullptr, "scan {} of {}", ir::enum_name(scan.scan), dtype);
-  return
-      [=, from = region(scan.src, scan.loc), to = region(scan.dst, scan.loc),
-       dim = static_cast<size_t>(scan.dim), reverse = scan.reverse, exclusive = scan.exclusive,
-       src_dtype = scan.src.buffer.dtype(), identity = fold_identity(kind, partial)](Machine& m) {
-        const Box src(from, m), dst(to, m);
-        Axes lines{&src, {}}, out{&dst, {}};
-        for (size_t d = 0; d < src.extent.size(); ++d) {
-          if (d == dim) continue;
-          lines.dims.push_back(d);
-          out.dims.push_back(d);
-        }
-        if (src.extent != dst.extent) {
-          agree(Axes{&src, {dim}}, Axes{&dst, {dim}}, m);
-          return Flow::next;
-        }
-        const int64_t length = src.extent[dim];
-        return m.for_each(lines.extents(), false, [&](const Index& point) {
-          Index read = lines.place_at(src.begin, point), written = out.place_at(dst.begin, point);
-          Bits sum = identity;
-          for (int64_t n = 0; n < length; ++n) {
-            const int64_t k = reverse ? length - 1 - n : n;
-            read[dim] = src.begin[dim] + k;
-            written[dim] = dst.begin[dim] + k;
-            const Bits element = convert_bits(m.load(*src.place, read), src_dtype, partial);
-            const Bits with = fold(sum, element, 0);
-            m.store(*dst.place, written, convert_bits(exclusive ? sum : with, partial, dtype));
-            sum = with;
-          }
-          return Flow::next;
-        });
-      };
+  return [=, from = region(scan.src, scan.loc), to = region(scan.dst, scan.loc),
+          dim = static_cast<size_t>(scan.dim), reverse = scan.reverse, exclusive = scan.exclusive,
+          src_dtype = scan.src.buffer.dtype(),
+          identity = reduction_identity(kind, partial)](Machine& m) {
+    const Box src(from, m), dst(to, m);
+    Axes lines{&src, {}}, out{&dst, {}};
+    for (size_t d = 0; d < src.extent.size(); ++d) {
+      if (d == dim) continue;
+      lines.dims.push_back(d);
+      out.dims.push_back(d);
+    }
+    if (src.extent != dst.extent) {
+      agree(Axes{&src, {dim}}, Axes{&dst, {dim}}, m);
+      return Flow::next;
+    }
+    const int64_t length = src.extent[dim];
+    return m.for_each(lines.extents(), false, [&](const Index& point) {
+      Index read = lines.place_at(src.begin, point), written = out.place_at(dst.begin, point);
+      Bits sum = identity;
+      for (int64_t n = 0; n < length; ++n) {
+        const int64_t k = reverse ? length - 1 - n : n;
+        read[dim] = src.begin[dim] + k;
+        written[dim] = dst.begin[dim] + k;
+        const Bits element = convert_bits(m.load(*src.place, read), src_dtype, partial);
+        const Bits with = fold(sum, element, 0);
+        m.store(*dst.place, written, convert_bits(exclusive ? sum : with, partial, dtype));
+        sum = with;
+      }
+      return Flow::next;
+    });
+  };
 }
 
 // A reducer is memory of its dtype, whose contents are defined within an epoch only: an update or
 // finalize outside one reads what was never written.
 
 Exec Translator::reducer_init(const ir::ReducerInit& init) {
-  const Bits identity = fold_identity(init.reducer->reduce, init.reducer.dtype());
+  const Bits identity = reduction_identity(init.reducer->reduce, init.reducer.dtype());
   return [place = place(init.reducer, init.loc, false), identity,
           initial = init.initial ? expr(init.initial) : Eval()](Machine& m) {
     const Bits start = initial ? initial(m) : identity;
@@ -339,7 +340,7 @@ Exec Translator::reducer_init(const ir::ReducerInit& init) {
 
 Exec Translator::reducer_update(const ir::ReducerUpdate& update) {
   const ElementFn fold =
-      fold_function(update.reducer->reduce, update.reducer.dtype(), update.reducer->propagate_nan);
+      reduction_step(update.reducer->reduce, update.reducer.dtype(), update.reducer->propagate_nan);
   TW_CHECK(fold != nullptr, "reducer {} of {}", ir::enum_name(update.reducer->reduce),
            update.reducer.dtype());
   return [place = place(update.reducer, update.loc, false), indices = integers(update.indices),
