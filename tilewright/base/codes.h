@@ -179,7 +179,7 @@
   TW_CODE(w_pipe_02, "W-PIPE-02", "18.5", "conservative wait") /* needs asynchronous copies */     \
   TW_CODE(w_ws_01, "W-WS-01", "19.1", "not specialised (reason)") /* needs warp specialization */  \
   TW_CODE(w_ws_02, "W-WS-02", "19.4", "register reallocation ignored by the assembler") /* needs warp specialization */ \
-  TW_CODE(w_bnd_01, "W-BND-01", "20.2", "possible out-of-bounds access of a block buffer (verbose)") /* needs a verbose mode */ 
+  TW_CODE(w_bnd_01, "W-BND-01", "20.2", "possible out-of-bounds access of a block buffer (verbose)") /* needs a verbose mode */
 // clang-format on
 
 namespace tw::codes {
