@@ -122,6 +122,20 @@ TEST(Attention, LargeScoresAndNaN) {
   test::expect_close(o, wanted, 1e-6, 0, "large scores, a row of NaN");
 }
 
+TEST(Attention, ScoresThatAreAllFarBelowZero) {
+  for (const bool causal : {false, true}) {
+    const Case c{f32, 1, 70, 70, 1, 1, 8, causal};
+    const OwnedTensor q = test::filled_tensor(f32, {1, 70, 1, 8}, 100), k(f32, {1, 70, 1, 8}),
+                      v = random_tensor(f32, {1, 70, 1, 8}, 3), o(f32, {1, 70, 1, 8});
+    std::vector<double> keys;  // scores of -283 and -354 by turns
+    for (int64_t i = 0; i < 70 * 8; ++i) keys.push_back(i / 8 % 2 == 0 ? -1 : -1.25);
+    test::assign(k, keys);
+    kernels::attention(q, k, v, o, {.causal = causal});
+    const auto wanted = reference::attention(c.reference(), values(q), values(k), values(v));
+    test::expect_close(o, wanted.o, 1e-6, 2e-5, c.name());
+  }
+}
+
 TEST(Attention, StridedTensors) {
   // Heads before tokens, rows of one buffer that holds q, k and v.
   const OwnedTensor all = random_tensor(f32, {2, 3, 50, 3 * 32}, 1);

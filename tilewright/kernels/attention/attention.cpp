@@ -57,11 +57,12 @@ void attend(const Head& h, const Expr& first, const Expr& scale, int64_t bm, int
       scores(j, i) = select(visible, scores(j, i) * scale, -inf(f32));
     });
     reduce_max(scores, highest, 0, {.clear = false});
-    // The terms are relative to the highest score, to 0 while that is -inf.
+    // The terms are relative to the highest score, to 0 while that is -inf: then nothing has been
+    // added up yet, and the first score may lie any distance below 0.
     const Buffer shrink = fragment(f32, {bm}, "shrink");
     parallel({bm}, [&](Expr i) {
       const Expr next = let(select(highest(i) == -inf(f32), 0.0F, highest(i)));
-      shrink(i) = exp2(base(i) - next);
+      shrink(i) = exp2(min(base(i) - next, 0.0F));
       total(i) *= shrink(i);
       base(i) = next;
     });
@@ -192,7 +193,7 @@ void run(const Operands& x, const AttentionArgs& args, const Tensor* cu_seqlens,
   if (args.key_lengths != nullptr) list[count++] = *args.key_lengths;
   if (packed) {
     list[count++] = *cu_seqlens;
-    list[count++] = max_len;
+    list[count++] = std::min(max_len, x.q.dim(1));
   }
   list[count++] = args.scale.value_or(1.0F / std::sqrt(static_cast<float>(d)));
   list[count++] = x.o;
