@@ -92,6 +92,13 @@ TEST(Softmax, HandlesLargeValuesAndSpecialRows) {
                      "special rows");
 }
 
+TEST(Norms, NoColumns) {
+  const OwnedTensor x(f32, {3, 0}), w(f32, {0}), y(f32, {3, 0});
+  kernels::rms_norm(x, w, 1e-6F, y);
+  kernels::layer_norm(x, w, w, 1e-6F, y);
+  kernels::softmax(x, 1.0F, y);
+}
+
 TEST(RmsNorm, WorksInPlace) {
   const OwnedTensor x = random_tensor(f32, {5, 70}, 1), w = random_tensor(f32, {70}, 2);
   const auto wanted = reference::rms_norm(values(x), values(w), 1e-6F);

@@ -62,6 +62,20 @@ TEST(MaskedMeanPool, StridedRows) {
   for (const double between : values(y.view().slice(1, 33, 17))) ASSERT_EQ(between, 7);
 }
 
+TEST(MaskedMeanPool, NoColumns) {
+  const OwnedTensor x(f32, {3, 0}), y(f32, {2, 0});
+  kernels::masked_mean_pool(x, integers(i32, {0, 1, 3}), y);
+}
+
+TEST(MaskedMeanPool, StopsAtASequenceThatLeavesTheTokens) {
+  const OwnedTensor x = random_tensor(f32, {3, 2}, 1), y(f32, {2, 2});
+  for (const auto& list : std::vector<std::vector<double>>{{0, 1, 4e18}, {-1, 1, 3}, {0, 2, 1}}) {
+    const std::string error =
+        test::error_of([&] { kernels::masked_mean_pool(x, integers(i64, list), y); });
+    EXPECT_NE(error.find("cu_seqlens doesn't ascend"), std::string::npos) << error;
+  }
+}
+
 TEST(MaskedMeanPool, RejectsArgumentsThatDoNotFit) {
   const OwnedTensor x(f32, {4, 8}), y(f32, {2, 8}), cu(i32, {3}), none(i32, {0}), f(f32, {3});
   EXPECT_EQ(test::error_of([&] { kernels::masked_mean_pool(x, f, y); }),
