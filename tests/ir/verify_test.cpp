@@ -155,6 +155,13 @@ TEST(Verify, ChecksEachStatement) {
   EXPECT_THROW(program("t[0.0, 1] = 1"), Error);
 }
 
+TEST(Verify, FindsExtentsThatNoPassCanLower) {
+  EXPECT_EQ(found("copy X[bx, 0 :+ -8] -> t[0, 0 :+ 8]"),
+            (Found{"`copy X[bx, 0 :+ -8] -> t[0, 0 :+ 8]`: extent `-8` is negative"}));
+  EXPECT_EQ(found("copy X[0 :+ n, 0 :+ 8] -> t[0, 0 :+ 8]"),
+            (Found{"`copy X[0 :+ n, 0 :+ 8] -> t[0, 0 :+ 8]`: copy: extents [-1, 8] and [8]"}));
+}
+
 TEST(Verify, KnowsWhatEachLevelLacks) {
   const std::string box = "parallel i in 8 { t[i, 0] = 1 }";
   EXPECT_EQ(found(box, Level::scheduled), Found());

@@ -44,6 +44,14 @@ TEST(Checks, AreForTheAuthorBeforeTheVerifierSpeaksOfABug) {
             "k.tw:2: error[E-FLOW-02]: p: `break`: it is outside a loop");
 }
 
+TEST(Checks, SayWhatIsNotWellFormed) {
+  Diagnostics diagnostics;
+  EXPECT_EQ(
+      message("alloc r: i64[] reducer with reduce=sum\nupdate r[bx] = 1\nY[bx] = bx", diagnostics),
+      "p: `update r[bx] = 1`: r has 0 dimensions, found 1 indices\n"
+      "  note: also `Y[bx] = bx`: the value is i64, must be f32");
+}
+
 TEST(Checks, RefuseUnknownOptions) {
   Diagnostics diagnostics;
   ir::Program program;

@@ -43,7 +43,10 @@ class Verifier {
   Verifier(Level level) : level_(level) { scopes_.emplace_back(); }
 
   void program(const Program& p) {
-    for (const Symbol& s : p.symbols) define(s.var);
+    for (const Symbol& s : p.symbols) {
+      require(s.var.dtype() == i64, "size {} is {}, must be i64", s.var.name(), s.var.dtype());
+      define(s.var);
+    }
     for (const Param& param : p.params) {
       if (param.var && !defined_.contains(param.var.get())) define(param.var);
     }
@@ -172,7 +175,10 @@ class Verifier {
             "{} has {} dimensions, found a region with {} and {}", r.buffer.name(), rank,
             r.begin.size(), r.extent.size());
     for (const Expr& e : r.begin) integer(e, "begin");
-    for (const Expr& e : r.extent) integer(e, "extent");
+    for (const Expr& e : r.extent) {
+      integer(e, "extent");
+      require(as_int(e).value_or(0) >= 0, "extent `{}` is negative", e);
+    }
   }
   /// The extents as numbers, -1 where they are not known; those of 1 left out if `dropping`.
   static std::vector<int64_t> extents(const Region& r, bool dropping) {
@@ -251,7 +257,9 @@ class Verifier {
   void check(const Break&) { require(around_.breakable, "outside a serial loop"); }
   void check(const Continue&) { require(around_.breakable, "outside a serial loop"); }
   void check(const Copy& n) {
-    same_extents(extents(n.src, !n.transpose), extents_of_copy(n), "copy");
+    const auto src = extents(n.src, !n.transpose), dst = extents_of_copy(n);
+    same_extents(src, dst, "copy");
+    require(n.transpose || src.size() == dst.size(), "copy: extents {} and {}", src, dst);
     converts(n.src.buffer.dtype(), n.dst.buffer.dtype());
   }
   static std::vector<int64_t> extents_of_copy(const Copy& n) {

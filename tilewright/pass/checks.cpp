@@ -10,6 +10,17 @@
 #include "tilewright/pass/check_race.h"
 
 namespace tw::pass {
+namespace {
+
+/// What every pass relies on. Builders see to it, but a program may have been written as text.
+void check_form(const ir::Program& program, Diagnostics& diagnostics) {
+  const std::vector<std::string> found = ir::violations(program, ir::Level::tile);
+  if (found.empty()) return;
+  Error& error = diagnostics.error({}, {}, "{}: {}", program.name, found.front());
+  for (size_t i = 1; i < found.size(); ++i) error.note("also {}", found[i]);
+}
+
+}  // namespace
 
 void check_program(const ir::Program& program, Diagnostics& diagnostics) {
   for (const ir::Option& o : program.options) ir::check_option(o.name, o.value);
@@ -17,6 +28,8 @@ void check_program(const ir::Program& program, Diagnostics& diagnostics) {
   check_flow(program, flow);
   for (const Diagnostic& d : flow.list()) diagnostics.add(d.severity, d.finding);
   if (flow.has_errors()) return;
+  check_form(program, diagnostics);
+  if (diagnostics.has_errors()) return;
   for (const Check check :
        {check_ops, check_epochs, check_pipeline, check_init, check_bounds, check_race}) {
     check(program, diagnostics);
