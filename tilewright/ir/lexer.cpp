@@ -157,7 +157,7 @@ Error text_error(std::string_view text, const std::string& file, const Token& wh
   text = text.substr(0, text.find('\n'));
   while (text.starts_with(' ')) text.remove_prefix(1);
   Error error(Code{}, SourceLoc::intern(file, where.line), "column {}: {}", where.column, message);
-  error.note("{}", text.substr(0, 100));
+  if (!text.empty()) error.note("{}", text.substr(0, 100));
   return error;
 }
 
