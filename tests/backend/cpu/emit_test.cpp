@@ -35,6 +35,15 @@ TEST(Emit, NumbersBlocksWithTheFirstIndexFastest) {
       "}");
 }
 
+TEST(Emit, AnIntegerConditionHoldsUnlessItIsZero) {
+  expect_launch("input x: i8[32] output y: i32[32] output z: u8[1]",
+                R"(for l in 0:32 vectorized { if x![l] % 4 { y![l] = 1 } else { y![l] = 2 } }
+                   var n: u8 = 5
+                   while n { n = n - 1 }
+                   assert n + 1, "it is 1"
+                   if 2 { z![0] = n })");
+}
+
 TEST(Emit, VectorsOfAnyLength) {
   for (const int n : {2, 3, 5, 7, 8, 17, 24, 31, 64, 100}) {
     const std::string s = std::to_string(n);

@@ -127,7 +127,7 @@ void Emitter::print(const ir::Print& print) {
 }
 
 void Emitter::check(const ir::Assert& check) {
-  const Val cond = uniform(check.cond);
+  const Val cond = scalar(condition(check.cond));
   const Block fail = b_.new_block("fail"), holds = b_.new_block("holds");
   b_.branch(cond, holds, fail);
   b_.move_to(fail);

@@ -74,6 +74,11 @@ Value Emitter::compute(const Expr& expr) {
   return operation(expr.as<ir::Op>());
 }
 
+Value Emitter::condition(const Expr& cond) {
+  if (cond.dtype().is_bool()) return value(cond);
+  return value(ir::op(OpCode::ne, bool_, {cond, ir::zero(cond.dtype())}));
+}
+
 Val Emitter::scalar(const Value& v) const {
   TW_CHECK(v.uniform(), "a value that differs between lanes where one for all is needed");
   return v.val;

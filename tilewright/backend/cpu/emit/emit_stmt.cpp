@@ -148,7 +148,7 @@ void Emitter::while_loop(const ir::While& loop) {
   const Block test = b_.new_block("while"), body = b_.new_block("do"), exit = b_.new_block("done");
   b_.branch(test);
   b_.move_to(test);
-  const Val cond = uniform(loop.cond);
+  const Val cond = scalar(condition(loop.cond));
   b_.branch(cond, body, exit);
   b_.move_to(body);
   loops_.push_back({test, exit});
@@ -159,7 +159,7 @@ void Emitter::while_loop(const ir::While& loop) {
 }
 
 void Emitter::branch(const ir::If& branch) {
-  const Value cond = value(branch.cond);
+  const Value cond = condition(branch.cond);
   if (!cond.uniform()) {
     const Val holds = lanes(cond, bool_);
     under(holds, [&] { stmt(branch.then_body); });

@@ -61,6 +61,7 @@ class Emitter {
   // ---- expressions ----
   Value value(const ir::Expr& expr);
   Value compute(const ir::Expr& expr);
+  Value condition(const ir::Expr& cond);  // as a bool; an integer holds unless it is 0
   Value constant(const ir::Const& c);
   Value operation(const ir::Op& op);
   Value conversion(const ir::Cast& cast);
