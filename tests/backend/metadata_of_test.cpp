@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tilewright/base/codes.h"
+#include "tilewright/base/error.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/text.h"
 
@@ -63,9 +65,17 @@ TEST(MetadataOf, ASizeMayBePassedByValue) {
             "    main_0 grid [n]\n");
 }
 
-TEST(MetadataOf, AnExpressionThatTheHostCantEvaluateIsOurMistake) {
-  EXPECT_THROW(metadata("input i: i64[1] output y: f32[1] launch b in i[0] { y![0] = 1.0 }"),
-               InternalError);
+TEST(MetadataOf, NamesAnExpressionThatTheHostCantEvaluate) {
+  for (const std::string grid : {"n << 1", "n & 3", "abs(n)", "cast(n, i8)", "i[0]"}) {
+    try {
+      metadata("symbol n: i64 input i: i64[n] output y: f32[1] launch b in " + grid +
+               " { y![0] = 1.0 }");
+      FAIL() << grid;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), codes::tgt_03);
+      EXPECT_EQ(error.message(), "p: `" + grid + "` in a size, stride or grid");
+    }
+  }
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
+#include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/text.h"
 
 namespace tw::backend {
 namespace {
@@ -12,7 +15,7 @@ namespace {
 using runtime::HostExpr;
 using runtime::HostOp;
 
-HostOp host_op(const ir::Op& op) {
+std::optional<HostOp> host_op(const ir::Op& op) {
   switch (op.code) {
     case ir::OpCode::add:
       return HostOp::add;
@@ -37,14 +40,23 @@ HostOp host_op(const ir::Op& op) {
     case ir::OpCode::le:
       return HostOp::le;
     case ir::OpCode::land:
-    case ir::OpCode::bit_and:
       return HostOp::logical_and;
     case ir::OpCode::lor:
-    case ir::OpCode::bit_or:
       return HostOp::logical_or;
+    case ir::OpCode::bit_and:
+      return op.dtype.is_bool() ? std::optional(HostOp::logical_and) : std::nullopt;
+    case ir::OpCode::bit_or:
+      return op.dtype.is_bool() ? std::optional(HostOp::logical_or) : std::nullopt;
     default:
-      throw InternalError(format("{} in an expression of the host", ir::op_row(op.code).name));
+      return {};
   }
+}
+
+/// The host computes in i64. Sizes fit 32 bits where a program makes them that narrow.
+bool keeps_value(const ir::Cast& cast) {
+  const DType from = cast.value.dtype();
+  return cast.dtype.is_int() && (from.is_int() || from.is_bool()) &&
+         cast.dtype.bits() >= std::min(from.bits(), 32);
 }
 
 HostExpr host_var(const ir::Expr& var, const ir::Program& program) {
@@ -80,13 +92,16 @@ runtime::Param tensor_param(const ir::Buffer& buffer, runtime::ParamKind kind,
 HostExpr host_expr(const ir::Expr& expr, const ir::Program& program) {
   if (const auto c = ir::as_int(expr)) return *c;
   if (expr.is<ir::VarNode>()) return host_var(expr, program);
-  if (const auto* cast = expr.try_as<ir::Cast>(); cast != nullptr && cast->dtype.is_int()) {
+  if (const auto* cast = expr.try_as<ir::Cast>(); cast != nullptr && keeps_value(*cast)) {
     return host_expr(cast->value, program);
   }
-  const auto& op = expr.as<ir::Op>();
-  TW_CHECK(op.args.size() == 2, "{} in an expression of the host", ir::op_row(op.code).name);
-  return HostExpr::binary(host_op(op), host_expr(op.args[0], program),
-                          host_expr(op.args[1], program));
+  const auto* op = expr.try_as<ir::Op>();
+  const std::optional<HostOp> host = op != nullptr ? host_op(*op) : std::nullopt;
+  if (!host) {
+    throw Error(codes::tgt_03, expr.loc(), "{}: `{}` in a size, stride or grid", program.name, expr)
+        .help("the host adds, multiplies, divides and compares; pass what it can't as a scalar");
+  }
+  return HostExpr::binary(*host, host_expr(op->args[0], program), host_expr(op->args[1], program));
 }
 
 runtime::KernelMetadata metadata_of(const ir::Program& program, const std::string& target,

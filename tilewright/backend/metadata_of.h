@@ -19,8 +19,8 @@ runtime::KernelMetadata metadata_of(const ir::Program& program, const std::strin
 /// The variants of all launches, one for each launch of the program in its order.
 std::vector<runtime::Variant*> variants_of(runtime::KernelMetadata& metadata);
 
-/// An expression that the host evaluates: over symbols and scalar parameters of the program. One
-/// that contains anything else is an InternalError.
+/// An expression that the host evaluates: over symbols and scalar parameters of the program. An
+/// operation that it lacks is an Error (E-TGT-03), a variable of the device an InternalError.
 runtime::HostExpr host_expr(const ir::Expr& expr, const ir::Program& program);
 
 }  // namespace tw::backend
