@@ -75,5 +75,12 @@ TEST(GatherRows, RejectsArgumentsThatDoNotFit) {
             "gather_rows: table is f32 [3], it must have 2 dimensions");
 }
 
+TEST(GatherRows, RefusesToOverwriteWhatItReads) {
+  const OwnedTensor table = random_tensor(f32, {9, 8}, 1), index(i32, {4});
+  const Tensor part = table.view().slice(0, 3, 4);
+  EXPECT_EQ(test::error_of([&] { kernels::gather_rows(table, index, part); }),
+            "gather_rows: y f32 [4, 8] shares memory with table f32 [9, 8]; pass a copy of one");
+}
+
 }  // namespace
 }  // namespace tw

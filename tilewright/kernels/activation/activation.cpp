@@ -62,6 +62,7 @@ void run(std::string_view name, Function function, const Tensor& x, const Tensor
          Stream stream) {
   check_dtype(name, {"x", x}, {f32, bf16, f16});
   check_like(name, {"y", y}, {"x", x});
+  check_apart(name, {"y", y}, {{"x", x}}, /*in_place=*/true);
   const auto rows = as_rows(name, {{"x", x}, {"y", y}});
   kernel_for(function, y).launch(stream, {rows[0], rows[1]});
 }
@@ -88,6 +89,7 @@ void silu_mul(const Tensor& gate, const Tensor& x, const Tensor& y, Stream strea
   check_dtype("silu_mul", {"gate", gate}, {f32, bf16, f16});
   check_like("silu_mul", {"x", x}, {"gate", gate});
   check_like("silu_mul", {"y", y}, {"gate", gate});
+  check_apart("silu_mul", {"y", y}, {{"gate", gate}, {"x", x}}, /*in_place=*/true);
   const auto rows = as_rows("silu_mul", {{"gate", gate}, {"x", x}, {"y", y}});
   kernel_for(Function::silu_mul, y).launch(stream, {rows[0], rows[1], rows[2]});
 }

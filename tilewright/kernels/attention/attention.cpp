@@ -228,6 +228,7 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& 
   if (args.lse != nullptr) {
     check_shape("attention", {"lse", *args.lse}, {q.dim(0), q.dim(2), q.dim(1)}, "[b, hq, sq]");
   }
+  check_apart("attention", {"o", o}, {{"q", q}, {"k", k}, {"v", v}});
   run(x, args, nullptr, 0, stream);
 }
 
@@ -248,6 +249,7 @@ void attention_packed(const Tensor& q, const Tensor& k, const Tensor& v, const T
   if (args.lse != nullptr) {
     check_shape("attention_packed", {"lse", *args.lse}, {q.dim(1), q.dim(0)}, "[hq, tokens]");
   }
+  check_apart("attention_packed", {"o", o}, {{"q", q}, {"k", k}, {"v", v}});
   run({with_batch(q), with_batch(k), with_batch(v), with_batch(o),
        args.lse != nullptr ? with_batch(*args.lse) : Tensor()},
       args, &cu_seqlens, max_len, stream);

@@ -47,6 +47,7 @@ void gather_rows(const Tensor& table, const Tensor& index, const Tensor& y, Stre
   check_dtype("gather_rows", {"index", index}, {i32, i64});
   check_dtype("gather_rows", {"y", y}, {table.dtype()});
   check_shape("gather_rows", {"y", y}, {index.dim(0), table.dim(1)}, "[n, h]");
+  check_apart("gather_rows", {"y", y}, {{"table", table}, {"index", index}});
   const Tensor from = as_bits(table), to = as_bits(y);
   kernel()({from.dtype(), index.dtype()}, {{"h", table.dim(1)}}, y.device().kind)
       .launch(stream, {from, index, to});

@@ -61,6 +61,7 @@ void check_epilogue(std::string_view function, const Tensor& c, const GemmArgs& 
   if (args.residual != nullptr) {
     check_dtype(function, {"residual", *args.residual}, {f32, c.dtype()});
     check_shape(function, {"residual", *args.residual}, c.shape(), "like c");
+    check_apart(function, {"c", c}, {{"residual", *args.residual}}, /*in_place=*/true);
   }
 }
 

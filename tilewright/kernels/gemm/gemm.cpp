@@ -189,6 +189,7 @@ void check(std::string_view f, const Tensor& a, const Tensor& b, const Tensor& c
     check_shape(f, {"c", c}, {a.dim(0), m, n}, "[batch, m, n]");
   }
   check_epilogue(f, c, args);
+  check_apart(f, {"c", c}, {{"a", a}, {"b", b}});
 }
 
 /// A bias [n] as [batch, n].

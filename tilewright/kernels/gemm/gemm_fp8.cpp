@@ -84,6 +84,8 @@ void gemm_fp8(const Tensor& a, const Tensor& scale_a, const Tensor& b, const Ten
               "[ceil(n / 128), ceil(k / 128)]");
   check_shape("gemm_fp8", {"c", c}, {m, n}, "[m, n]");
   check_epilogue("gemm_fp8", c, args);
+  check_apart("gemm_fp8", {"c", c},
+              {{"a", a}, {"scale_a", scale_a}, {"b", b}, {"scale_b", scale_b}});
 
   // Few tiles of different sizes, so that few kernels are compiled.
   const int64_t rows = std::clamp<int64_t>((m + 31) / 32 * 32, 32, 128);

@@ -45,6 +45,8 @@ void layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps, co
   check_shape("layer_norm", {"w", w}, {x.dim(1)}, "[h]");
   check_like("layer_norm", {"b", b}, {"w", w});
   check_like("layer_norm", {"y", y}, {"x", x});
+  check_apart("layer_norm", {"y", y}, {{"x", x}}, /*in_place=*/true);
+  check_apart("layer_norm", {"y", y}, {{"w", w}, {"b", b}});
   if (y.numel() == 0) return;  // tiles have no extent of 0
   kernel()({x.dtype(), w.dtype()}, {{"h", x.dim(1)}}, x.device().kind)
       .launch(stream, {x, w, b, eps, y});

@@ -41,6 +41,8 @@ void rms_norm(const Tensor& x, const Tensor& w, float eps, const Tensor& y, Stre
   check_dtype("rms_norm", {"w", w}, {f32, bf16, f16});
   check_shape("rms_norm", {"w", w}, {x.dim(1)}, "[h]");
   check_like("rms_norm", {"y", y}, {"x", x});
+  check_apart("rms_norm", {"y", y}, {{"x", x}}, /*in_place=*/true);
+  check_apart("rms_norm", {"y", y}, {{"w", w}});
   if (y.numel() == 0) return;  // tiles have no extent of 0
   kernel()({x.dtype(), w.dtype()}, {{"h", x.dim(1)}}, x.device().kind)
       .launch(stream, {x, w, eps, y});

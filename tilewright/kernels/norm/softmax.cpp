@@ -38,6 +38,7 @@ void softmax(const Tensor& x, float scale, const Tensor& y, Stream stream) {
   check_rank("softmax", {"x", x}, 2);
   check_dtype("softmax", {"x", x}, {f32, bf16, f16});
   check_like("softmax", {"y", y}, {"x", x});
+  check_apart("softmax", {"y", y}, {{"x", x}}, /*in_place=*/true);
   if (y.numel() == 0) return;  // tiles have no extent of 0
   kernel()({x.dtype()}, {{"h", x.dim(1)}}, x.device().kind).launch(stream, {x, scale, y});
 }

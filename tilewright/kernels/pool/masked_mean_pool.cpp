@@ -18,7 +18,7 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
   k.launch({b}, [&](Expr s) {
     const Expr first = let(cast(cu_seqlens(s), i64)), last = let(cast(cu_seqlens(s + 1), i64));
     device_assert(0 <= first && first <= last && last <= tokens,
-                  "masked_mean_pool: cu_seqlens doesn't ascend from 0 to at most tokens",
+                  "masked_mean_pool: a sequence is from {} to {} of {} tokens",
                   {first, last, tokens});
     const Buffer sums = fragment(f32, {h}, "sums");
     clear(sums);
@@ -47,6 +47,7 @@ void masked_mean_pool(const Tensor& x, const Tensor& cu_seqlens, const Tensor& y
              cu_seqlens);
   check_dtype("masked_mean_pool", {"y", y}, {f32});
   check_shape("masked_mean_pool", {"y", y}, {cu_seqlens.dim(0) - 1, x.dim(1)}, "[b, h]");
+  check_apart("masked_mean_pool", {"y", y}, {{"x", x}, {"cu_seqlens", cu_seqlens}});
   if (y.numel() == 0) return;  // tiles have no extent of 0
   kernel()({x.dtype(), cu_seqlens.dtype()}, {{"h", x.dim(1)}, {"l2_normalize", l2_normalize}},
            y.device().kind)

@@ -32,6 +32,7 @@ void cast(const Tensor& x, const Tensor& y, Stream stream) {
   check_dtype("cast", {"x", x}, {f64, f32, f16, bf16, f8_e4m3, f8_e5m2});
   check_dtype("cast", {"y", y}, {f64, f32, f16, bf16, f8_e4m3, f8_e5m2});
   check_shape("cast", {"y", y}, x.shape(), "like x");
+  check_apart("cast", {"y", y}, {{"x", x}}, /*in_place=*/true);
   const auto rows = as_rows("cast", {{"x", x}, {"y", y}});
   kernel()({x.dtype(), y.dtype()}, {}, x.device().kind).launch(stream, {rows[0], rows[1]});
 }

@@ -40,6 +40,8 @@ void per_block_cast(const Tensor& x, const Tensor& q, const Tensor& sf, bool rou
   check_dtype("per_block_cast", {"x", x}, {f32, bf16});
   check_dtype("per_block_cast", {"q", q}, {f8_e4m3});
   check_shape("per_block_cast", {"q", q}, x.shape(), "like x");
+  check_apart("per_block_cast", {"q", q}, {{"x", x}, {"sf", sf}});
+  check_apart("per_block_cast", {"sf", sf}, {{"x", x}});
   check_dtype("per_block_cast", {"sf", sf}, {f32});
   check_shape("per_block_cast", {"sf", sf},
               {lang::cdiv(x.dim(0), kBlock), lang::cdiv(x.dim(1), kBlock)},

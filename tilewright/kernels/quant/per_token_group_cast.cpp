@@ -47,6 +47,8 @@ void per_token_group_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
   check_dtype("per_token_group_cast", {"x", x}, {f32, bf16});
   check_dtype("per_token_group_cast", {"q", q}, {f8_e4m3});
   check_shape("per_token_group_cast", {"q", q}, x.shape(), "like x");
+  check_apart("per_token_group_cast", {"q", q}, {{"x", x}, {"sf", sf}});
+  check_apart("per_token_group_cast", {"sf", sf}, {{"x", x}});
   check_dtype("per_token_group_cast", {"sf", sf}, {f32});
   check_shape("per_token_group_cast", {"sf", sf}, {x.dim(0), lang::cdiv(x.dim(1), args.group)},
               "[m, ceil(k / group)]");
