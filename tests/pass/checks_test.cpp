@@ -48,8 +48,9 @@ TEST(Checks, SayWhatIsNotWellFormed) {
   Diagnostics diagnostics;
   EXPECT_EQ(
       message("alloc r: i64[] reducer with reduce=sum\nupdate r[bx] = 1\nY[bx] = bx", diagnostics),
-      "p: `update r[bx] = 1`: r has 0 dimensions, found 1 indices\n"
-      "  note: also `Y[bx] = bx`: the value is i64, must be f32");
+      "p: the program is not well formed\n"
+      "  note: `update r[bx] = 1`: r has 0 dimensions, found 1 indices\n"
+      "  note: `Y[bx] = bx`: the value is i64, must be f32");
 }
 
 TEST(Checks, RefuseUnknownOptions) {

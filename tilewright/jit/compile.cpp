@@ -10,7 +10,6 @@
 #include "tilewright/base/error.h"
 #include "tilewright/ir/options.h"
 #include "tilewright/ir/text.h"
-#include "tilewright/ir/verify.h"
 #include "tilewright/pass/check_target.h"
 #include "tilewright/pass/checks.h"
 #include "tilewright/runtime/disk_cache.h"
@@ -95,10 +94,6 @@ Content build(const backend::Backend& backend, const std::string& target,
   pass::check_program(program, report.diagnostics);
   pass::check_target(program, target_named(target), report.diagnostics);
   report.diagnostics.throw_errors();
-  if (const auto wrong = ir::violations(program, ir::Level::tile); !wrong.empty()) {
-    throw Error({}, {}, "{}: the program is not well formed", program.name)
-        .note("{}", join(wrong, "\n  note: "));
-  }
   backend::Artifact artifact = backend.compile(program, target, &report);
   if (dump) {
     dump->add_file("times.txt", to_text(report.steps));

@@ -16,8 +16,8 @@ namespace {
 void check_form(const ir::Program& program, Diagnostics& diagnostics) {
   const std::vector<std::string> found = ir::violations(program, ir::Level::tile);
   if (found.empty()) return;
-  Error& error = diagnostics.error({}, {}, "{}: {}", program.name, found.front());
-  for (size_t i = 1; i < found.size(); ++i) error.note("also {}", found[i]);
+  Error& error = diagnostics.error({}, {}, "{}: the program is not well formed", program.name);
+  for (const std::string& each : found) error.note("{}", each);
 }
 
 }  // namespace
