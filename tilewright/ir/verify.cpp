@@ -6,6 +6,7 @@
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/equal.h"
+#include "tilewright/ir/fold.h"
 #include "tilewright/ir/reduction.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"
@@ -184,7 +185,8 @@ class Verifier {
   static std::vector<int64_t> extents(const Region& r, bool dropping) {
     std::vector<int64_t> list;
     for (const Expr& e : r.extent) {
-      const int64_t extent = as_int(e).value_or(-1);
+      const Expr folded = fold(e);
+      const int64_t extent = as_int(folded ? folded : e).value_or(-1);
       if (!dropping || extent != 1) list.push_back(extent);
     }
     return list;
@@ -288,7 +290,16 @@ class Verifier {
     access(n.reducer, n.indices);
     typed(n.value, n.reducer.dtype(), "the value");
   }
-  void check(const ReducerFinalize& n) { reducer(n.reducer); }
+  void check(const ReducerFinalize& n) {
+    reducer(n.reducer);
+    std::vector<int64_t> shape;
+    for (const Expr& e : n.reducer.shape()) {
+      if (const int64_t extent = as_int(e).value_or(-1); extent != 1) shape.push_back(extent);
+    }
+    const auto dst = extents(n.dst, true);
+    same_extents(shape, dst, "finalize");
+    require(shape.size() == dst.size(), "finalize: extents {} and {}", shape, dst);
+  }
   void check(const Prefetch& n) { access(n.buffer, n.indices); }
   void check(const Atomic& n) {
     access(n.buffer, n.indices);
