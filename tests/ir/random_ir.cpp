@@ -290,7 +290,8 @@ Stmt RandomIr::tile_operation() {
   });
   const Stmt closing = make<ReducerFinalize>(loc(), [&](ReducerFinalize& n) {
     n.reducer = r;
-    n.dst = region(b);
+    n.dst = Region::whole(buffers_[0]);
+    n.dst.extent[0] = index(1);
   });
   const Stmt update = make<ReducerUpdate>(loc(), [&](ReducerUpdate& n) {
     n.reducer = r;
