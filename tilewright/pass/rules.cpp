@@ -14,7 +14,9 @@ using ir::Expr;
 using ir::OpClass;
 using ir::OpCode;
 
-constexpr auto kOpCount = static_cast<size_t>(OpCode::bitcast) + 1;
+#define TW_COUNT(name, operands, op_class) +1
+constexpr size_t kOpCount = 0 TW_OPS(TW_COUNT);
+#undef TW_COUNT
 
 bool is_ring_op(OpCode code) {
   return code == OpCode::add || code == OpCode::sub || code == OpCode::mul || code == OpCode::neg;
