@@ -7,8 +7,22 @@
 #include "tilewright/backend/cpu/toolchain.h"
 #include "tilewright/ir/text.h"
 
+// Of the address sanitizer, where that is linked.
+extern "C" __attribute__((weak)) void __lsan_disable();  // NOLINT(bugprone-reserved-identifier)
+extern "C" __attribute__((weak)) void __lsan_enable();   // NOLINT(bugprone-reserved-identifier)
+
 namespace tw::cpu::test {
 namespace {
+
+/// While it lives, what is allocated need not be released.
+struct LeaksAllowed {
+  LeaksAllowed() {
+    if (__lsan_disable != nullptr) __lsan_disable();
+  }
+  ~LeaksAllowed() {
+    if (__lsan_enable != nullptr) __lsan_enable();
+  }
+};
 
 ir::Program program_of(const std::string& text) {
   return ir::parse_program("tilewright ir 1 program \"test\" {\n" + text + "\n}");
@@ -89,6 +103,7 @@ std::string failure(const std::string& level, Body body) {
   b.begin_function("f", kI32, std::span<const Elem>(), std::span<const std::string>());
   body(b);
   ToolchainReport report;
+  const LeaksAllowed lost_with_frames_of_llvm;
   try {
     compile_object(b, target, report);
   } catch (const InternalError& error) {
