@@ -338,6 +338,10 @@ TEST(LayoutErrors, Malformed) {
       [](const Tensors& t) { padding(t.a, 1); },
       "@: error[E-LAY-10]: padding: 1 elements for a in global, it takes 0 or more in "
       "shared");
+  expect_trace_error([](const Tensors& t) { l2_persist(t.a, 0); },
+                     "@: l2_persist: a share of 0 of a, it must be above 0 and at most 1");
+  expect_trace_error([](const Tensors& t) { l2_persist(t.a, 1.5); },
+                     "@: l2_persist: a share of 1.5 of a, it must be above 0 and at most 1");
 }
 
 }  // namespace

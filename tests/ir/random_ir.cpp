@@ -154,6 +154,7 @@ Buffer RandomIr::buffer(MemSpace space, std::vector<Expr> shape, DType dtype) {
     n.shape = std::move(shape);
     if (chance(4)) n.strides = indices(n.shape.size());
     if (chance(4)) n.safe_value = literal(dtype);
+    if (space == MemSpace::global && chance(4)) n.l2_persist = float_const(f64, 0.5);
     while (space == MemSpace::reducer &&
            (plain(n.reduce), !has_reduction(n.reduce, dtype, dtype))) {
     }

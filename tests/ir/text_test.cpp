@@ -22,7 +22,7 @@ program "scale add" {
   symbol m: i64
   input X: bf16[n, 64] with strides=[m, 1], align=16
   output Y: bf16[n, 64]
-  inout Z: f32[n, 64] with safe_value=1.5, may_alias, nullable
+  inout Z: f32[n, 64] with safe_value=1.5, l2_persist=f64(0.25), may_alias, nullable
   pointer P: u8[9223372036854775807]
   scalar a: f32
   scalar m: i64

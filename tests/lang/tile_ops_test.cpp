@@ -190,6 +190,7 @@ TEST(Annotations, ReachTheDeclarations) {
     nullable(x);
     align(x, 16);
     relaxed_global(y);
+    l2_persist(y, 0.5);
     k.launch({n, 2}, [&](Expr b, Expr) {
       swizzle_blocks(4, RasterOrder::column);
       const Buffer s = shared(f32, {4, 8}, "s"), f = fragment(f32, {16, 8}, "f");
@@ -204,7 +205,7 @@ TEST(Annotations, ReachTheDeclarations) {
             "program \"annotations\" {\n"
             "  symbol n: i64\n"
             "  input x: f32[n] with safe_value=-1.0, align=16, nullable\n"
-            "  inout y: f32[n] with relaxed\n"
+            "  inout y: f32[n] with l2_persist=f64(0.5), relaxed\n"
             "  launch bx in n, by in 2 with raster=column, raster_panel=4 {\n"
             "    alloc s: f32[4, 8] shared with padding=2, versions=3\n"
             "    alloc f: f32[16, 8] fragment with layout=\"mma_c_16x8\"\n"

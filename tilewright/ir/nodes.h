@@ -147,12 +147,13 @@ struct BufferNode : Node {
   std::string name;
   DType dtype;
   MemSpace space = MemSpace::global;
-  std::vector<Expr> shape;              // block buffers: constants >= 1
-  std::vector<Expr> strides;            // elements; empty: compact
-  Buffer view_of;                       // null: storage of its own
-  Expr offset;                          // of a view; null: 0
-  Expr address;                         // 64-bit address of a view_at; null otherwise
-  Expr safe_value;                      // what an outside element reads as; null: 0
+  std::vector<Expr> shape;    // block buffers: constants >= 1
+  std::vector<Expr> strides;  // elements; empty: compact
+  Buffer view_of;             // null: storage of its own
+  Expr offset;                // of a view; null: 0
+  Expr address;               // 64-bit address of a view_at; null otherwise
+  Expr safe_value;            // what an outside element reads as; null: 0
+  Expr l2_persist;  // f64 constant: the share of a tensor that should stay in L2; null: no wish
   ReduceKind reduce = ReduceKind::sum;  // of a reducer
   bool propagate_nan = false;           // of a reducer: max and min give NaN if there is one
   int64_t padding = 0;                  // elements added to each row of a shared buffer
@@ -162,7 +163,8 @@ struct BufferNode : Node {
   bool may_alias = false;  // no_restrict
   bool relaxed = false;    // relaxed_global
   TW_FIELDS(BufferNode, name, dtype, space, shape, strides, view_of, offset, address, safe_value,
-            reduce, propagate_nan, padding, align, versions, manual_versions, may_alias, relaxed)
+            l2_persist, reduce, propagate_nan, padding, align, versions, manual_versions, may_alias,
+            relaxed)
 };
 
 /// A box of a buffer: begin and extent per dimension.

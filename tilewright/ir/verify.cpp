@@ -34,8 +34,8 @@ template <class T>
 constexpr bool optional(std::string_view field) {
   if (std::is_same_v<T, Atomic>) return field == "value" || field == "compare" || field == "result";
   return field == "rbits" || field == "offset" || field == "address" || field == "safe_value" ||
-         field == "initial" || field == "else_body" || field == "view_of" ||
-         (std::is_same_v<T, Launch> && field == "guard") ||
+         field == "l2_persist" || field == "initial" || field == "else_body" ||
+         field == "view_of" || (std::is_same_v<T, Launch> && field == "guard") ||
          (std::is_same_v<T, Print> && field == "buffer");
 }
 
@@ -444,6 +444,13 @@ void Verifier::declaration(const Buffer& buffer) {
   require(b.space != MemSpace::variable || b.shape.empty(), "{} is a variable of rank {}",
           buffer.name(), b.shape.size());
   typed(b.safe_value, b.dtype, "the safe value");
+  if (b.l2_persist) {
+    typed(b.l2_persist, f64, "l2_persist");
+    const auto* ratio = b.l2_persist.try_as<Const>();
+    require(!block && ratio != nullptr && ratio->f > 0 && ratio->f <= 1,
+            "{} has l2_persist {}, which is for tensors and in (0, 1]", buffer.name(),
+            b.l2_persist);
+  }
   require(!b.view_of || !b.address, "{} views a buffer and an address", buffer.name());
 }
 

@@ -1,6 +1,7 @@
 #include "tilewright/lang/annotate.h"
 
 #include "tilewright/base/codes.h"
+#include "tilewright/ir/build.h"
 #include "tilewright/lang/trace.h"
 #include "tilewright/layout/parse.h"
 
@@ -93,6 +94,17 @@ void relaxed_global(const Buffer& tensor, SourceLoc where) {
   const Site site{"relaxed_global", where};
   require_tensor(site, tensor);
   annotate(site, tensor, [](ir::BufferNode& n) { n.relaxed = true; });
+}
+
+void l2_persist(const Buffer& tensor, double ratio, SourceLoc where) {
+  const Site site{"l2_persist", where};
+  require_tensor(site, tensor);
+  if (!(ratio > 0 && ratio <= 1)) {
+    throw Error({}, where, "l2_persist: a share of {} of {}, it must be above 0 and at most 1",
+                ratio, tensor.name());
+  }
+  const ir::Expr share = ir::float_const(f64, ratio, where);
+  annotate(site, tensor, [&](ir::BufferNode& n) { n.l2_persist = share; });
 }
 
 void nullable(const Buffer& tensor, SourceLoc where) {

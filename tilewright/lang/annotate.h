@@ -18,6 +18,8 @@ void safe_value(const Buffer& tensor, const Operand& value);
 void no_restrict(const std::vector<Buffer>& tensors, SourceLoc where = SourceLoc::here());
 /// Accesses of a block to the tensor need no order among each other.
 void relaxed_global(const Buffer& tensor, SourceLoc where = SourceLoc::here());
+/// Asks for that share of the tensor, in (0, 1], to stay in the L2 cache: a hint (W-HINT-01).
+void l2_persist(const Buffer& tensor, double ratio, SourceLoc where = SourceLoc::here());
 /// A null tensor may be passed.
 void nullable(const Buffer& tensor, SourceLoc where = SourceLoc::here());
 /// Promises the alignment of a tensor's base in bytes, checked at the call (E-HOST-08).
