@@ -35,6 +35,38 @@ TEST(CheckTarget, FindsWhatItLacks) {
             "  help: drop the demand, or set it in the schedule of a target that has it");
 }
 
+std::string ignored(const Target& target) {
+  const ir::Program program = ir::parse_program(
+      "tilewright ir 1 program \"p\" { symbol n\n"
+      "inout X: f32[n, 64] with l2_persist=f64(0.5)\n"
+      "launch bx in n with max_registers=64 {\n"
+      "alloc s: f32[64, 64] shared\n"
+      "copy X[bx, 0 :+ 64] -> s[0, 0 :+ 64] with prefer=tma, evict=last\n"
+      "copy s[0, 0 :+ 64] -> X[bx, 0 :+ 64] with evict=first\n"
+      "gemm s, s -> s with policy=full_row\n"
+      "} }",
+      {.file = "k.tw", .locate = true});
+  Diagnostics diagnostics;
+  check_hints(program, target, diagnostics);
+  return to_text(diagnostics);
+}
+
+TEST(CheckHints, AcceptsWhatTheTargetTakes) { EXPECT_EQ(ignored(targets::sm90a), ""); }
+
+TEST(CheckHints, FindsWhatItIgnores) {
+  const std::string copy =
+      "k.tw:5: warning[W-HINT-01]: p: `copy X[bx, 0 :+ 64] -> s[0, 0 :+ 64] with prefer=tma, "
+      "evict=last`: cpu ignores ";
+  EXPECT_EQ(ignored(targets::cpu),
+            "k.tw:2: warning[W-HINT-01]: p: X: cpu ignores l2_persist=0.5\n"
+            "k.tw:3: warning[W-HINT-01]: p: `launch bx in n with max_registers=64`: cpu ignores "
+            "max_registers=64\n" +
+                copy + "prefer=tma\n" + copy +
+                "evict=last\n"
+                "k.tw:7: warning[W-HINT-01]: p: `gemm s, s -> s with policy=full_row`: cpu ignores "
+                "policy=full_row");
+}
+
 TEST(Target, IsFoundByName) {
   EXPECT_EQ(target_named("cpu"), targets::cpu);
   EXPECT_EQ(target_named("cpu:avx2"), targets::cpu);

@@ -16,10 +16,12 @@ namespace targets {
 const Target cpu("cpu", "cpu", {});
 const Target sm90a("sm_90a", "cuda",
                    {Feature::clusters, Feature::cp_async, Feature::tma, Feature::mma,
-                    Feature::wgmma, Feature::threads});
+                    Feature::wgmma, Feature::threads, Feature::l2_policy,
+                    Feature::dependent_launch});
 const Target sm100a("sm_100a", "cuda",
                     {Feature::clusters, Feature::cp_async, Feature::tma, Feature::mma,
-                     Feature::tcgen05, Feature::threads});
+                     Feature::tcgen05, Feature::threads, Feature::l2_policy,
+                     Feature::dependent_launch});
 const Target ascend950("ascend950", "ascend", {});
 }  // namespace targets
 

@@ -11,13 +11,15 @@
 namespace tw {
 
 enum class Feature : uint8_t {
-  clusters,  // blocks that share memory across a cluster
-  cp_async,  // asynchronous element copies
-  tma,       // bulk tensor copies
-  mma,       // matrix instructions of one warp
-  wgmma,     // of a warp-group
-  tcgen05,   // on tensor memory
-  threads,   // a block has threads that programs can see
+  clusters,          // blocks that share memory across a cluster
+  cp_async,          // asynchronous element copies
+  tma,               // bulk tensor copies
+  mma,               // matrix instructions of one warp
+  wgmma,             // of a warp-group
+  tcgen05,           // on tensor memory
+  threads,           // a block has threads that programs can see
+  l2_policy,         // accesses choose what stays in L2
+  dependent_launch,  // a launch begins before the one that it depends on ends
 };
 
 class Target {

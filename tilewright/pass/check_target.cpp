@@ -57,4 +57,62 @@ void check_target(const ir::Program& program, const Target& target, Diagnostics&
   }
 }
 
+namespace {
+
+/// A hint as it stands in the text form, and what a target needs to take it.
+struct Hint {
+  std::string text;
+  Feature feature;
+};
+
+std::vector<Hint> hints_of(const ir::Stmt& stmt) {
+  std::vector<Hint> hints;
+  const auto hint = [&](bool given, Feature feature, std::string text) {
+    if (given) hints.push_back({std::move(text), feature});
+  };
+  if (const auto* launch = stmt.try_as<ir::Launch>()) {
+    hint(launch->min_blocks_per_sm != 0, Feature::threads,
+         format("min_blocks_per_sm={}", launch->min_blocks_per_sm));
+    hint(launch->max_registers != 0, Feature::threads,
+         format("max_registers={}", launch->max_registers));
+    hint(launch->dependent_launch, Feature::dependent_launch, "dependent_launch");
+  } else if (const auto* copy = stmt.try_as<ir::Copy>()) {
+    if (const auto feature = feature_of(copy->prefer)) {
+      hint(true, *feature, format("prefer={}", ir::enum_name(copy->prefer)));
+    }
+    // A destination that is not read soon can be written past the caches everywhere.
+    const bool streams =
+        copy->evict == ir::EvictPolicy::first && copy->dst.buffer.space() == ir::MemSpace::global;
+    hint(copy->evict != ir::EvictPolicy::normal && !streams, Feature::l2_policy,
+         format("evict={}", ir::enum_name(copy->evict)));
+    hint(copy->cache_global_only, Feature::l2_policy, "cache_global_only");
+  } else if (const auto* loop = stmt.try_as<ir::Parallel>()) {
+    hint(loop->prefer_async, Feature::cp_async, "prefer_async");
+  } else if (const auto* gemm = stmt.try_as<ir::Gemm>()) {
+    hint(gemm->policy != ir::GemmPolicy::square, Feature::threads,
+         format("policy={}", ir::enum_name(gemm->policy)));
+  }
+  return hints;
+}
+
+}  // namespace
+
+void check_hints(const ir::Program& program, const Target& target, Diagnostics& diagnostics) {
+  for (const ir::Param& param : program.params) {
+    if (!param.buffer || !param.buffer->l2_persist || target.has(Feature::l2_policy)) continue;
+    diagnostics.warn(codes::w_hint_01, param.buffer.loc(), "{}: {}: {} ignores l2_persist={}",
+                     program.name, param.buffer.name(), target,
+                     param.buffer->l2_persist.as<ir::Const>().f);
+  }
+  for (const ir::Stmt& launch : program.launches) {
+    ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
+      for (const Hint& hint : hints_of(s)) {
+        if (target.has(hint.feature)) continue;
+        diagnostics.warn(codes::w_hint_01, s.loc(), "{}: `{}`: {} ignores {}", program.name,
+                         first_line(s), target, hint.text);
+      }
+    });
+  }
+}
+
 }  // namespace tw::pass
