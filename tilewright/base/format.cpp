@@ -18,4 +18,20 @@ std::string join(const std::vector<std::string>& parts, const std::string& separ
   return text;
 }
 
+std::string fill_in(std::string_view message, const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) {
+    const size_t hole = message.find("{}");
+    text += message.substr(0, hole);
+    if (hole == message.npos) {
+      if (!text.empty()) text += ' ';
+      message = {};
+    } else {
+      message.remove_prefix(hole + 2);
+    }
+    text += value;
+  }
+  return text.append(message);
+}
+
 }  // namespace tw

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/core.h>
@@ -26,6 +27,10 @@ std::string to_text(const std::vector<int64_t>& shape);
 
 /// `a, b, c`.
 std::string join(const std::vector<std::string>& parts, const std::string& separator);
+
+/// The message of a print or an assert with its values in place of {}; values without a place are
+/// appended, a blank before each.
+std::string fill_in(std::string_view message, const std::vector<std::string>& values);
 
 }  // namespace tw
 

@@ -18,27 +18,16 @@
 namespace tw::runtime {
 namespace {
 
-// The message with its values in place of {}; values without a place are appended.
 std::string message_text(const Message& message, const uint64_t* values, int32_t count) {
-  std::string text;
-  std::string_view rest = message.text;
+  std::vector<std::string> texts;
   for (int32_t i = 0; i < count && static_cast<size_t>(i) < message.values.size(); ++i) {
     const DType dtype = message.values[static_cast<size_t>(i)];
-    const std::string value = dtype.is_bool()           ? (values[i] != 0 ? "true" : "false")
-                              : dtype.is_unsigned_int() ? std::to_string(values[i])
-                              : dtype.is_int() ? std::to_string(decode_int(values[i], dtype))
-                                               : format("{}", decode(values[i], dtype));
-    const size_t hole = rest.find("{}");
-    text += rest.substr(0, hole);
-    if (hole == rest.npos) {
-      if (!text.empty()) text += ' ';
-      rest = {};
-    } else {
-      rest.remove_prefix(hole + 2);
-    }
-    text += value;
+    texts.push_back(dtype.is_bool()           ? (values[i] != 0 ? "true" : "false")
+                    : dtype.is_unsigned_int() ? std::to_string(values[i])
+                    : dtype.is_int()          ? std::to_string(decode_int(values[i], dtype))
+                                              : format("{}", decode(values[i], dtype)));
   }
-  return text.append(rest);
+  return fill_in(message.text, texts);
 }
 
 // `(1, 0, 2)`, of a block's linear index.

@@ -262,12 +262,11 @@ Exec Translator::print(const ir::Print& print) {
     dtypes.push_back(value.dtype());
   }
   const auto line = [message = print.message, values, dtypes](Machine& m) {
-    std::string text = message;
+    std::vector<std::string> texts;
     for (size_t i = 0; i < values.size(); ++i) {
-      if (!text.empty()) text += ' ';
-      text += value_text(values[i](m), dtypes[i]);
+      texts.push_back(value_text(values[i](m), dtypes[i]));
     }
-    return text;
+    return fill_in(message, texts);
   };
   if (!print.buffer) {
     return [line](Machine& m) {
@@ -297,9 +296,9 @@ Exec Translator::check(const ir::Expr& cond, SourceLoc where, const std::string&
     if (holds(m) != 0) return Flow::next;
     const FindingKind kind = assumed ? FindingKind::false_assumption : FindingKind::failed_assert;
     m.report(kind, key, where, [&] {
-      std::string text = assumed ? "the assumed condition is false" : message;
-      for (const auto& [value, dtype] : shown) text += " " + value_text(value(m), dtype);
-      return text;
+      std::vector<std::string> texts;
+      for (const auto& [value, dtype] : shown) texts.push_back(value_text(value(m), dtype));
+      return fill_in(assumed ? "the assumed condition is false" : message, texts);
     });
     return assumed ? Flow::next : Flow::stop;
   };
