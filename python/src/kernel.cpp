@@ -128,9 +128,10 @@ nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out)
 
 Kernel compile_text(const std::string& text, const std::string& target,
                     const std::map<std::string, std::string>& options, bool cache, bool keep_texts,
-                    const std::string& file) {
+                    bool verbose, const std::string& file) {
   const nb::gil_scoped_release released;
-  CompileOptions compile_options{.target = target, .cache = cache, .keep_texts = keep_texts};
+  CompileOptions compile_options{
+      .target = target, .cache = cache, .keep_texts = keep_texts, .verbose = verbose};
   for (const auto& [name, value] : options) compile_options.options.push_back({name, value});
   return compile(ir::parse_program(text, {.file = file, .locate = true}), compile_options);
 }
@@ -171,8 +172,9 @@ void bind_kernel(nb::module_& m) {
       .def("__repr__", [](const Kernel& k) { return "<tilewright.Kernel " + k.name() + ">"; });
   m.def("compile_text", &compile_text, "text"_a, nb::kw_only(), "target"_a = "auto",
         "options"_a = std::map<std::string, std::string>(), "cache"_a = true,
-        "keep_texts"_a = false, "file"_a = "text",
-        "Compiles a program in text form, or finds it in a cache. file stands in messages.");
+        "keep_texts"_a = false, "verbose"_a = false, "file"_a = "text",
+        "Compiles a program in text form, or finds it in a cache. file stands in messages.\n"
+        "With verbose, warnings has ignored hints and suspected accesses outside, too.");
 }
 
 }  // namespace tw::python

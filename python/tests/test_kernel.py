@@ -94,3 +94,18 @@ def test_a_failing_assert_is_a_runtime_error() -> None:
     )
     with pytest.raises(RuntimeError, match="a is positive"):
         tw.compile_text(checked)(np.ones(3, "float32"), -1.0)
+
+
+SHARED = SCALE.replace("parallel i in 64", "alloc t: f32[8] shared\n    t[b] = 1\n    parallel i in 64")
+
+
+def test_check_bounds_names_the_access() -> None:
+    kernel = tw.compile_text(SHARED, options={"check_bounds": "on"}, file="mine.tw")
+    with pytest.raises(RuntimeError) as error:
+        kernel(np.ones(577, "float32"), 1.0)
+    assert str(error.value) == ""
+
+
+def test_verbose_adds_what_is_only_suspected() -> None:
+    assert tw.compile_text(SHARED, cache=False).warnings == ""
+    assert tw.compile_text(SHARED, verbose=True, file="mine.tw").warnings == ""

@@ -286,7 +286,7 @@ TEST(Compile, DumpsProgramsCodeAndTimes) {
   compile(source, {.target = "cpu", .dump = {.dir = folder.path()}});
   const auto files = folder.files();
   for (const char* pass :
-       {"00_input.tw", "02_simplify.tw", "llvm.ll", "llvm-optimized.ll", "asm.s", "times.txt"}) {
+       {"00_input.tw", "03_simplify.tw", "llvm.ll", "llvm-optimized.ll", "asm.s", "times.txt"}) {
     EXPECT_THAT(files, testing::Contains(pass));
   }
   EXPECT_THAT(files, testing::Contains(testing::EndsWith("_lower_parallel.diff")));
@@ -330,7 +330,49 @@ TEST(Compile, ADumpThatIsImpossibleIsAnError) {
   const TemporaryFolder folder("tw_dump_unknown");
   EXPECT_THAT(compile_error({.target = "cpu", .dump = {.dir = folder.path(), .passes = {"lower"}}}),
               testing::StartsWith("dump: there is no pass 'lower'\n  note: the passes are input, "
-                                  "apply_debug_options, simplify, "));
+                                  "apply_debug_options, assert_bounds, simplify, "));
+}
+
+const std::string kSlots =
+    "tilewright ir 1 program \"p\" { symbol n inout X: f32[n] launch b in n {\n"
+    "alloc t: f32[8] shared\n"
+    "t[b] = 1\n"
+    "X[b] = t[b]\n"
+    "} }";
+
+ir::Program slots() { return ir::parse_program(kSlots, {.file = "k.tw", .locate = true}); }
+
+std::string fault_of(const CompileOptions& options, int64_t n) {
+  OwnedTensor x(f32, {n});
+  return error_of([&] { compile(slots(), options)({x}); });
+}
+
+TEST(Compile, CheckBoundsNamesTheAccessThatIsOutside) {
+  const CompileOptions options{.target = "cpu", .options = {{"check_bounds", "on"}}};
+  EXPECT_EQ(fault_of(options, 8), "no error");
+  EXPECT_EQ(fault_of(options, 9),
+            "p: device assert failed: t[b] reaches 8 in dimension 0 (extent 8) in block (8, 0, 0) "
+            "at k.tw:3");
+}
+
+TEST(Compile, TheEnvironmentTurnsCheckBoundsOn) {
+  setenv("TW_CHECK_BOUNDS", "1", 1);
+  const std::string fault = fault_of({.target = "cpu"}, 9);
+  unsetenv("TW_CHECK_BOUNDS");
+  EXPECT_THAT(fault, testing::StartsWith("p: device assert failed: t[b] reaches 8"));
+}
+
+TEST(Compile, VerboseAddsWhatIsOnlySuspected) {
+  EXPECT_EQ(to_text(compile(slots(), {.target = "cpu", .cache = false}).diagnostics()), "");
+  EXPECT_EQ(to_text(compile(slots(), {.target = "cpu", .verbose = true}).diagnostics()),
+            "k.tw:3: warning[W-BND-01]: p: t[b] may lie outside dimension 0\n"
+            "  note: it is in `t[b] = 1.0`\n"
+            "  note: t is f32[8] shared\n"
+            "  help: the option check_bounds makes it an assert\n"
+            "k.tw:4: warning[W-BND-01]: p: t[b] may lie outside dimension 0\n"
+            "  note: it is in `X[b] = t[b]`\n"
+            "  note: t is f32[8] shared\n"
+            "  help: the option check_bounds makes it an assert");
 }
 
 }  // namespace

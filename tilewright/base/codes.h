@@ -162,7 +162,7 @@
   TW_CODE(host_12, "E-HOST-12", "3.2", "workspace or output allocation failed")                    \
   TW_CODE(host_13, "E-HOST-13", "20.5", "element count exceeds the compiled index width")          \
   TW_CODE(host_14, "E-HOST-14", "25.2", "value for a size is missing")                             \
-  TW_CODE(w_hint_01, "W-HINT-01", "1", "hint ignored (verbose only)") /* needs a verbose mode */   \
+  TW_CODE(w_hint_01, "W-HINT-01", "1", "hint ignored (verbose only)")                              \
   TW_CODE(w_init_01, "W-INIT-01", "3.4", "read before any write")                                  \
   TW_CODE(w_mem_01, "W-MEM-01", "3.1", "likely register spill") /* needs threads */                \
   TW_CODE(w_mem_02, "W-MEM-02", "3.1", "local array with run-time index (verbose)") /* needs threads */ \
@@ -179,7 +179,7 @@
   TW_CODE(w_pipe_02, "W-PIPE-02", "18.5", "conservative wait") /* needs asynchronous copies */     \
   TW_CODE(w_ws_01, "W-WS-01", "19.1", "not specialised (reason)") /* needs warp specialization */  \
   TW_CODE(w_ws_02, "W-WS-02", "19.4", "register reallocation ignored by the assembler") /* needs warp specialization */ \
-  TW_CODE(w_bnd_01, "W-BND-01", "20.2", "possible out-of-bounds access of a block buffer (verbose)") /* needs a verbose mode */
+  TW_CODE(w_bnd_01, "W-BND-01", "20.2", "possible out-of-bounds access of a block buffer (verbose)")
 // clang-format on
 
 namespace tw::codes {

@@ -47,7 +47,7 @@ struct Text {
       "threads that run the blocks of a CPU kernel; 0 means one per core the process may use") \
   TW_VARIABLE(                                                                                 \
       check_bounds, Flag, "TW_CHECK_BOUNDS", "0",                                              \
-      "compile kernels with a check of every index, which names the access that is outside")   \
+      "compile with the option check_bounds: an access outside its buffer stops the kernel")   \
   TW_VARIABLE(                                                                                 \
       sync_launch, Flag, "TW_SYNC_LAUNCH", "0",                                                \
       "wait for each launch, so that a device fault is reported by the call that caused it")   \

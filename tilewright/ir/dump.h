@@ -1,7 +1,7 @@
 // Writes what a compilation makes on its way into a folder, as soon as it is made (language 27.1):
 //
-//   00_input.tw  02_simplify.tw  ...   the program after each pass, with source positions
-//   02_simplify.diff  ...              what each pass changed, without them
+//   00_input.tw  03_simplify.tw  ...   the program after each pass, with source positions
+//   03_simplify.diff  ...              what each pass changed, without them
 //   llvm.ll  asm.s  times.txt          whatever else the backend and jit have
 #pragma once
 
@@ -24,7 +24,7 @@ class Dump {
   /// Makes the folder; an Error when it can't be made or, later, written.
   explicit Dump(DumpOptions options);
 
-  /// The program after a pass; `name` is "02_simplify".
+  /// The program after a pass; `name` is "03_simplify".
   void add(const std::string& name, const Program& program);
   /// Any other text.
   void add_file(const std::string& file, std::string_view text) const;

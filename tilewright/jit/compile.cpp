@@ -7,9 +7,11 @@
 #include <thread>
 #include <unordered_map>
 
+#include "tilewright/base/env.h"
 #include "tilewright/base/error.h"
 #include "tilewright/ir/options.h"
 #include "tilewright/ir/text.h"
+#include "tilewright/pass/assert_bounds.h"
 #include "tilewright/pass/check_target.h"
 #include "tilewright/pass/checks.h"
 #include "tilewright/runtime/disk_cache.h"
@@ -32,6 +34,7 @@ ir::Program with_options(ir::Program program, const std::vector<ir::Option>& opt
   for (const ir::Option& option : options) {
     program = ir::with_option(std::move(program), option.name, option.value);
   }
+  if (env::check_bounds.get()) program = ir::with_option(std::move(program), "check_bounds", "on");
   return program;
 }
 
@@ -94,6 +97,10 @@ Content build(const backend::Backend& backend, const std::string& target,
   pass::check_program(program, report.diagnostics);
   pass::check_target(program, target_named(target), report.diagnostics);
   report.diagnostics.throw_errors();
+  if (options.verbose) {
+    pass::check_hints(program, target_named(target), report.diagnostics);
+    pass::suspect_bounds(program, report.diagnostics);
+  }
   backend::Artifact artifact = backend.compile(program, target, &report);
   if (dump) {
     dump->add_file("times.txt", to_text(report.steps));
@@ -162,7 +169,7 @@ Kernel compile(const ir::Program& source, const CompileOptions& options) {
   const std::string target = backend.resolve_target(name, program);
   const std::string dump_dir = ir::option(program, "dump");
   const bool dumps = !options.dump.dir.empty() || dump_dir != "none";
-  if (options.keep_texts || dumps || !options.cache) {
+  if (options.keep_texts || options.verbose || dumps || !options.cache) {
     CompileOptions own = options;
     if (dumps && own.dump.dir.empty()) own.dump.dir = dump_dir;
     return Kernel(build(backend, target, program, own));

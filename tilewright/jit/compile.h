@@ -20,6 +20,9 @@ struct CompileOptions {
   bool cache = true;
   /// Keeps the IR after every pass and the generated code, for Kernel::text. Does not read caches.
   bool keep_texts = false;
+  /// Kernel::diagnostics has what is mostly no mistake, too: hints that the target ignores
+  /// (W-HINT-01), accesses of block buffers that may be outside (W-BND-01). Does not read caches.
+  bool verbose = false;
   /// Writes them into a folder, with the times. The option "dump" of a program gives the folder,
   /// too. Does not read caches.
   ir::DumpOptions dump;

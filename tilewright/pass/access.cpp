@@ -28,15 +28,19 @@ class Finder {
     if (!e) return;
     if (const auto* load = e.try_as<ir::Load>()) {
       for (const Expr& i : load->indices) loads(i);
-      element(Access::Kind::read, load->buffer, load->indices, e.loc());
+      element(Access::Kind::read, load->buffer, load->indices, e.loc(), load->unchecked);
       return;
     }
     const auto* op = e.try_as<ir::Op>();
     if (op != nullptr && ir::is_lazy(op->code)) {
       loads(op->args[0]);
-      const bool outside = std::exchange(lazy_, true);
-      for (size_t i = 1; i < op->args.size(); ++i) loads(op->args[i]);
-      lazy_ = outside;
+      const Expr outside = when_, no = ir::lnot(op->args[0]);
+      for (size_t i = 1; i < op->args.size(); ++i) {
+        const bool if_false = op->code == ir::OpCode::lor || i == 2;
+        when_ = ir::land(outside, if_false ? no : op->args[0]);
+        loads(op->args[i]);
+      }
+      when_ = outside;
     } else if (op != nullptr) {
       for (const Expr& arg : op->args) loads(arg);
     } else if (const auto* cast = e.try_as<ir::Cast>()) {
@@ -62,7 +66,9 @@ class Finder {
   void own(const ir::Alloc& n) {
     if (n.initial) element(Access::Kind::write, n.buffer, {}, n.loc);
   }
-  void own(const ir::Store& n) { element(Access::Kind::write, n.buffer, n.indices, n.loc); }
+  void own(const ir::Store& n) {
+    element(Access::Kind::write, n.buffer, n.indices, n.loc, n.unchecked);
+  }
   void own(const ir::Copy& n) {
     region(Access::Kind::read, n.src);
     region(Access::Kind::write, n.dst);
@@ -99,21 +105,22 @@ class Finder {
   }
 
   void element(Access::Kind kind, const ir::Buffer& buffer, const std::vector<Expr>& indices,
-               SourceLoc where) {
-    emit(kind, buffer, indices, std::vector<Expr>(indices.size(), ir::index(1)), where);
+               SourceLoc where, bool unchecked = false) {
+    emit(kind, buffer, indices, std::vector<Expr>(indices.size(), ir::index(1)), where, unchecked);
   }
   void region(Access::Kind kind, const ir::Region& r) {
-    emit(kind, r.buffer, r.begin, r.extent, stmt_.loc());
+    emit(kind, r.buffer, r.begin, r.extent, stmt_.loc(), r.unchecked);
   }
   void emit(Access::Kind kind, const ir::Buffer& buffer, std::vector<Expr> begin,
-            std::vector<Expr> extent, SourceLoc where) {
-    f_({kind, buffer, std::move(begin), std::move(extent), atomic_, lazy_, stmt_,
+            std::vector<Expr> extent, SourceLoc where, bool unchecked) {
+    f_({kind, buffer, std::move(begin), std::move(extent), atomic_, unchecked, when_, stmt_,
         where.known() ? where : stmt_.loc()});
   }
 
   const Stmt& stmt_;
   const std::function<void(const Access&)>& f_;
-  bool atomic_ = false, lazy_ = false;
+  bool atomic_ = false;
+  Expr when_;
 };
 
 bool is_positive(const Expr& lo, const Expr& hi) {
@@ -227,7 +234,7 @@ Box AccessWalk::box(const Access& access, bool clip) const {
 }
 
 bool AccessWalk::touches_all(const Access& access) const {
-  if (access.lazy) return false;
+  if (access.when) return false;
   std::vector<ir::Var> used;
   for (size_t d = 0; d < access.begin.size(); ++d) {
     if (!ir::as_int(access.extent[d])) return false;

@@ -17,7 +17,8 @@ struct Access {
   ir::Buffer buffer;
   std::vector<ir::Expr> begin, extent;  // a box; an element has extents of 1
   bool atomic = false;                  // by an atomic, or an update of a reducer
-  bool lazy = false;                    // in an operand that is evaluated only if needed
+  bool unchecked = false;               // the author says that it is inside
+  ir::Expr when;  // of a load in a lazy operand: the condition under which it is made; else null
   ir::Stmt by;
   SourceLoc where;
 };

@@ -128,7 +128,7 @@ class InitCheck : public AccessWalk {
   bool written_by_iteration(const Access& access, const State& state) const {
     for (size_t i = state.loops; i < loops_.size(); ++i) {
       if (!writes_[i].contains(access.buffer.root())) continue;
-      return access.lazy || conditions_ != loops_[i].conditions;
+      return access.when || conditions_ != loops_[i].conditions;
     }
     return false;
   }

@@ -201,7 +201,7 @@ class ParallelLoop {
       const ir::Buffer root = access.buffer.root();
       const bool own = root.space() == ir::MemSpace::variable ||
                        root.space() == ir::MemSpace::local || private_.contains(root);
-      if (own || access.lazy || !written_.contains(root)) return;
+      if (own || access.when || !written_.contains(root)) return;
       Indexed indexed{access, {}};
       for (const Expr& index : access.begin) indexed.sums.push_back(Linear::of(index));
       it->second.push_back(std::move(indexed));

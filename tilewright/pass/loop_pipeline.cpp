@@ -1,6 +1,7 @@
 #include "tilewright/pass/loop_pipeline.h"
 
 #include "tilewright/pass/apply_debug_options.h"
+#include "tilewright/pass/assert_bounds.h"
 #include "tilewright/pass/fuse_loops.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/infer_layouts.h"
@@ -19,6 +20,7 @@ std::vector<Pass> loop_pipeline(const VectorShape& shape, bool bf16_dot) {
   const auto simplify = [](const Program& p) { return pass::simplify(p); };
   return {
       {"apply_debug_options", Level::tile, Level::tile, apply_debug_options},
+      {"assert_bounds", Level::tile, Level::tile, assert_bounds},
       {"simplify", Level::tile, Level::tile, simplify},
       {"pack_gemm_operands", Level::tile, Level::tile,
        [=](const Program& p) { return pack_gemm_operands(p, bf16_dot); }},

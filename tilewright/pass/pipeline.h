@@ -21,7 +21,7 @@ struct RunOptions {
   /// Verifies the result of each pass; an InternalError names the pass. What comes in is not
   /// verified: checks (pass/checks.h) come first and speak to the author.
   bool verify = true;
-  /// Is shown the program that comes in, as "00_input", and what each pass gives, "02_simplify",
+  /// Is shown the program that comes in, as "00_input", and what each pass gives, "03_simplify",
   /// before that is verified.
   std::function<void(const std::string& name, const ir::Program& program)> observe;
   /// Passes to leave out, for debugging; a name that is not in the list is an Error. One that

@@ -30,7 +30,8 @@ struct Source {
   /// The bytes of the file; "-" is the standard input.
   std::string read() const;
   /// Compiles the text of a program. Warnings go to the standard error.
-  Kernel compile(const std::string& text, bool cache, const std::string& dump_dir = {}) const;
+  Kernel compile(const std::string& text, bool cache, const std::string& dump_dir = {},
+                 bool verbose = false) const;
 };
 
 /// "n=4096" as given to an option: name and value.

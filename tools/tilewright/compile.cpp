@@ -11,12 +11,12 @@ namespace {
 struct Request {
   Source source;
   std::string out, dump_dir;
-  bool explain = false, time = false;
+  bool explain = false, time = false, verbose = false;
 };
 
 void compile(const Request& request) {
-  const Kernel kernel =
-      request.source.compile(request.source.read(), /*cache=*/false, request.dump_dir);
+  const Kernel kernel = request.source.compile(request.source.read(), /*cache=*/false,
+                                               request.dump_dir, request.verbose);
   if (!request.out.empty()) kernel.export_object(request.out);
   if (request.explain) std::cout << kernel.explain();
   if (request.time) std::cout << to_text(kernel.steps());
@@ -40,6 +40,8 @@ void add_compile(CLI::App& app) {
                       "folder for the IR after each pass and the code");
   command->add_flag("--explain", request->explain, "print signature, launches and steps");
   command->add_flag("--time", request->time, "print the time of each step");
+  command->add_flag("--verbose", request->verbose,
+                    "warn of ignored hints and of accesses that may be outside, too");
   command->callback([request] { compile(*request); });
 }
 

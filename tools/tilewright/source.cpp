@@ -24,8 +24,9 @@ std::string Source::read() const {
   return *std::move(bytes);
 }
 
-Kernel Source::compile(const std::string& text, bool cache, const std::string& dump_dir) const {
-  CompileOptions compile_options{.target = target, .cache = cache};
+Kernel Source::compile(const std::string& text, bool cache, const std::string& dump_dir,
+                       bool verbose) const {
+  CompileOptions compile_options{.target = target, .cache = cache, .verbose = verbose};
   for (const std::string& option : options) {
     const auto [name, value] = name_and_value("--option", option);
     compile_options.options.push_back({name, value});
