@@ -96,16 +96,26 @@ def test_a_failing_assert_is_a_runtime_error() -> None:
         tw.compile_text(checked)(np.ones(3, "float32"), -1.0)
 
 
-SHARED = SCALE.replace("parallel i in 64", "alloc t: f32[8] shared\n    t[b] = 1\n    parallel i in 64")
+SLOTS = SCALE.replace(
+    "parallel i in 64", "alloc t: f32[8] shared\n    t[bx] = 1\n    parallel i in 64"
+)
 
 
 def test_check_bounds_names_the_access() -> None:
-    kernel = tw.compile_text(SHARED, options={"check_bounds": "on"}, file="mine.tw")
+    kernel = tw.compile_text(SLOTS, options={"check_bounds": "on"}, file="mine.tw")
     with pytest.raises(RuntimeError) as error:
-        kernel(np.ones(577, "float32"), 1.0)
-    assert str(error.value) == ""
+        kernel(np.ones(9 * 64, "float32"), 1.0)
+    assert str(error.value) == (
+        "scale: device assert failed: t[bx] reaches 8 in dimension 0 (extent 8) "
+        "in block (8, 0, 0) at mine.tw:9"
+    )
 
 
 def test_verbose_adds_what_is_only_suspected() -> None:
-    assert tw.compile_text(SHARED, cache=False).warnings == ""
-    assert tw.compile_text(SHARED, verbose=True, file="mine.tw").warnings == ""
+    assert tw.compile_text(SLOTS, cache=False).warnings == ""
+    assert tw.compile_text(SLOTS, verbose=True, file="mine.tw").warnings == (
+        "mine.tw:9: warning[W-BND-01]: scale: t[bx] may lie outside dimension 0\n"
+        "  note: it is in `t[bx] = 1.0`\n"
+        "  note: t is f32[8] shared\n"
+        "  help: the option check_bounds makes it an assert"
+    )

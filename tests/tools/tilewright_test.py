@@ -81,6 +81,21 @@ class Tilewright(unittest.TestCase):
         again = self.output_of("compile", "out/00_input.tw", "--target", "cpu:avx2")
         self.assertEqual(again, "scale for cpu:avx2\n")
 
+    def test_compile_names_ignored_hints_with_verbose(self) -> None:
+        hinted = (
+            Path(SCALE)
+            .read_text()
+            .replace("input X: f32[n, 64]", "input X: f32[n, 64] with l2_persist=f64(0.5)")
+        )
+        (self.folder / "hinted.tw").write_text(hinted)
+        self.output_of("compile", "hinted.tw", "--target", "cpu:avx2")
+        done = self.run_tool("compile", "hinted.tw", "--verbose")
+        line = hinted[: hinted.index("l2_persist")].count("\n") + 1
+        self.assertEqual(
+            done.stderr,
+            f"hinted.tw:{line}: warning[W-HINT-01]: scale: X: cpu ignores l2_persist=0.5\n",
+        )
+
     def test_bench_times_a_program_and_what_was_exported(self) -> None:
         self.output_of("compile", SCALE, "--target", "cpu:baseline", "--out", "scale.so")
         for file, target in ((SCALE, r"\S+"), ("scale.so", "cpu:baseline")):
