@@ -1,9 +1,13 @@
-// Counts what a warm call allocates, by replacing the global operator new of this executable.
+// Counts what a warm call allocates, by replacing the global operator new of this executable, or
+// where a sanitizer has replaced it, through that one's hooks.
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
 #include <gtest/gtest.h>
+#ifdef TW_SANITIZED
+#include <sanitizer/allocator_interface.h>
+#endif
 
 #include "tests/runtime/kernels.h"
 
@@ -11,6 +15,12 @@ namespace {
 std::atomic<int64_t> allocations = 0;
 }  // namespace
 
+#ifdef TW_SANITIZED
+namespace {
+const int hooks = __sanitizer_install_malloc_and_free_hooks(
+    [](const volatile void*, size_t) { ++allocations; }, [](const volatile void*) {});
+}  // namespace
+#else
 void* operator new(size_t size) {
   ++allocations;
   void* memory = std::malloc(size);
@@ -19,6 +29,7 @@ void* operator new(size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif
 
 namespace tw::runtime::test {
 namespace {
@@ -42,6 +53,9 @@ TEST(WarmCall, AllocatesNothing) {
   const Tensor* leaked = new Tensor(a);  // the counter counts
   EXPECT_EQ(allocations - before, 1);
   delete leaked;
+#ifdef TW_SANITIZED
+  EXPECT_NE(hooks, 0) << "there was room for them";
+#endif
 }
 
 }  // namespace
