@@ -175,6 +175,31 @@ TEST(Verify, KnowsWhatEachLevelLacks) {
             Found({"`for i in 0:4 unrolled {`: an unrolled loop in loop IR"}));
 }
 
+TEST(Verify, KnowsWhatThreadsDo) {
+  const auto thread = [](const std::string& body) {
+    return violations(parse_program(R"(tilewright ir 1 program "p" { input X: f32[64]
+        launch bx in 4 with threads=[64], thread=t: i64, shared_bytes=256 {
+        alloc s: f32[64] shared with place=0 alloc r: f32[4] local )" +
+                                    body + " } }"),
+                      Level::thread);
+  };
+  EXPECT_EQ(thread(R"(move X[t * 4] -> r[0] x 4 move r[0] -> s[t * 4] x 4 barrier
+                      for i in 0:4 unrolled { r[i] = s[t] }
+                      warp shfl_xor [r[0], i32(1)] with result=v: f32 r[1] = v
+                      warp vote_any [v > 0.0] with width=32, result=p: bool barrier with id=1, threads=32
+                      warp reduce_max [u32(3)] with result=m: u32 warp sync_warp)"),
+            Found());
+  EXPECT_EQ(thread("move X[0] -> s[0] x 4"),
+            Found({"`move X[0] -> s[0] x 4`: it moves between memory and a local array"}));
+  EXPECT_EQ(thread("move X[0] -> r[0] x 3"),
+            Found({"`move X[0] -> r[0] x 3`: 3 elements of f32 to f32"}));
+  EXPECT_EQ(thread("warp shfl [r[0]] with result=v: f32"),
+            Found({"`warp shfl [r[0]] with result=v: f32`: 1 operands"}));
+  EXPECT_EQ(thread("barrier with id=1"),
+            Found({"`barrier with id=1`: the number of threads goes with a named barrier"}));
+  EXPECT_EQ(found("warp sync_warp"), Found({"`warp sync_warp`: not in tile IR"}));
+}
+
 TEST(Verify, ThrowsWithTheNameOfThePass) {
   EXPECT_NO_THROW(verify(program(""), Level::tile));
   try {

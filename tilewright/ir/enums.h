@@ -46,6 +46,10 @@ TW_ENUM(GemmMethod, automatic, fma, mma, wgmma, tcgen05)
 /// How the operands of a multiply are stored: as they are, or two neighbours along k in one u32
 /// word, the first in the low half (pack_gemm_operands).
 TW_ENUM(PairFormat, none, bf16, i16)
+/// What lanes of a warp do together (language 12.1): exchange a value, vote, fold 32-bit integers.
+TW_ENUM(WarpCode, shfl, shfl_xor, shfl_up, shfl_down, vote_any, vote_all, ballot, active_mask,
+        match_any, match_all, reduce_add, reduce_min, reduce_max, reduce_and, reduce_or, reduce_xor,
+        sync_warp)
 TW_ENUM(EvictPolicy, normal, first, last)
 TW_ENUM(RasterOrder, none, row, column)
 

@@ -3,7 +3,8 @@
 //
 // Levels: tile IR is what the author wrote. Scheduled tile IR has layouts on its allocations. Loop
 // IR (CPU) has no tile operations and no Parallel: only Seq, Let, Alloc, Store, For, If, While,
-// Break, Continue, Atomic, Print and Assert remain. ir/verify.h checks each level.
+// Break, Continue, Atomic, Print and Assert remain. Thread IR (GPU) is loop IR of one thread, with
+// the nodes of ir/thread_nodes.h besides. ir/verify.h checks each level.
 #pragma once
 
 #include <string>
@@ -47,6 +48,9 @@ namespace tw::ir {
   TW_NODE(Print)               \
   TW_NODE(Assert)              \
   TW_NODE(Assume)              \
+  TW_NODE(Barrier)             \
+  TW_NODE(WarpOp)              \
+  TW_NODE(Move)                \
   TW_NODE(Launch)
 #define TW_IR_NODES(TW_NODE) TW_EXPR_NODES(TW_NODE) TW_STMT_NODES(TW_NODE) TW_NODE(BufferNode)
 
@@ -204,7 +208,8 @@ struct Alloc : StmtBase {
   Expr initial;  // of a variable; may be null
   std::string
       layout;  // text of a layout or fragment (layout/parse.h); empty: not decided, or row-major
-  TW_FIELDS(Alloc, buffer, initial, layout)
+  int64_t place = -1;  // of a shared buffer in the block's memory, in bytes; -1: not planned
+  TW_FIELDS(Alloc, buffer, initial, layout, place)
 };
 
 /// Writes one element; in global memory nothing outside the shape. The value has
@@ -419,10 +424,18 @@ struct Launch : StmtBase {
   RasterOrder raster = RasterOrder::none;
   int64_t raster_panel = 0;
   Expr guard;  // over sizes; where it fails, the next launch stands in. Null: always runs
+  Var thread;  // thread IR: the linear index of the thread in its block
+  int64_t shared_bytes = 0;  // thread IR: of the block's planned shared memory
   TW_FIELDS(Launch, name, grid, block_vars, body, threads, cluster, min_blocks_per_sm,
             max_registers, dynamic_shared_extra, cooperative, dependent_launch, raster,
-            raster_panel, guard)
+            raster_panel, guard, thread, shared_bytes)
 };
+
+}  // namespace tw::ir
+
+#include "tilewright/ir/thread_nodes.h"
+
+namespace tw::ir {
 
 // ---- programs
 // -------------------------------------------------------------------------------------

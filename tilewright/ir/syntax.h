@@ -77,6 +77,11 @@ inline constexpr std::string_view kForm<Assert> = "assert {cond}, {message}[ {va
 template <>
 inline constexpr std::string_view kForm<Assume> = "assume {cond}";
 template <>
+inline constexpr std::string_view kForm<WarpOp> = "warp {code}[ {args}]";
+template <>
+inline constexpr std::string_view kForm<Move> =
+    "move {src}{src_indices} -> {dst}{dst_indices} x {count}";
+template <>
 inline constexpr std::string_view kForm<Launch> = "launch {block_vars in grid}{body}";
 
 struct Piece {
@@ -126,12 +131,12 @@ std::optional<DType> wanted_type(const T& node, std::string_view field) {
     if (!handle) return std::nullopt;
     return handle->dtype;
   };
-  if (field == "values" || field == "cond" || field == "clear") return std::nullopt;
+  if (field == "values" || field == "args" || field == "cond" || field == "clear") return std::nullopt;
   if constexpr (std::is_same_v<T, BufferNode>) {
     if (field == "safe_value") return node.dtype;
   }
   if (field == "value" || field == "initial" || field == "compare") {
-    if constexpr (requires { node.dst; }) return of(node.dst.buffer);
+    if constexpr (requires { node.dst.buffer; }) return of(node.dst.buffer);
     if constexpr (requires { node.reducer; }) return of(node.reducer);
     if constexpr (requires { node.buffer; }) return of(node.buffer);
   }

@@ -14,6 +14,10 @@
 namespace tw::ir {
 namespace {
 
+bool is_thread_operation(Kind kind) {
+  return kind == Kind::Barrier || kind == Kind::WarpOp || kind == Kind::Move;
+}
+
 bool is_tile_operation(Kind kind) {
   switch (kind) {
     case Kind::Copy:
@@ -36,6 +40,8 @@ constexpr bool optional(std::string_view field) {
   return field == "rbits" || field == "offset" || field == "address" || field == "safe_value" ||
          field == "l2_persist" || field == "initial" || field == "else_body" ||
          field == "view_of" || (std::is_same_v<T, Launch> && field == "guard") ||
+         (std::is_same_v<T, Launch> && field == "thread") ||
+         (std::is_same_v<T, WarpOp> && field == "result") ||
          (std::is_same_v<T, Print> && field == "buffer");
 }
 
@@ -241,9 +247,9 @@ class Verifier {
     require(n.loop != LoopKind::vectorized || (as_int(n.lo) && as_int(n.hi) && as_int(n.step)),
             "a vectorized loop has constant bounds");
     require(n.stage.size() == n.order.size(), "stage and order have different lengths");
-    if (level_ == Level::loop) {
-      require(n.loop != LoopKind::unrolled, "an unrolled loop in loop IR");
-    }
+    require(level_ != Level::loop || n.loop != LoopKind::unrolled, "an unrolled loop in loop IR");
+    require(level_ != Level::thread || n.loop != LoopKind::vectorized,
+            "a vectorized loop in thread IR");
   }
   void check(const Parallel& n) {
     require(!n.vars.empty() && n.vars.size() == n.extents.size(), "{} indices with {} extents",
@@ -310,10 +316,27 @@ class Verifier {
     typed(n.compare, n.buffer.dtype(), "the value to compare with");
     if (n.result) typed(n.result, n.buffer.dtype(), "the result");
   }
+  void check(const Barrier& n) {
+    require(n.id >= 0 && n.id < 16, "there is no barrier {}", n.id);
+    require(n.threads >= 0 && (n.id == 0) == (n.threads == 0),
+            "the number of threads goes with a named barrier");
+  }
+  void check(const WarpOp& n);
+  void check(const Move& n) {
+    access(n.src, n.src_indices);
+    access(n.dst, n.dst_indices);
+    require((n.src.space() == MemSpace::local) != (n.dst.space() == MemSpace::local),
+            "it moves between memory and a local array");
+    const int64_t bits = n.count * n.src.dtype().bits();
+    require(n.src.dtype() == n.dst.dtype() && n.count >= 1 &&
+                (bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128),
+            "{} elements of {} to {}", n.count, n.src.dtype(), n.dst.dtype());
+  }
   void check(const Assert& n) { condition(n.cond); }
   void check(const Assume& n) { typed(n.cond, bool_, "the condition"); }
   void check(const Launch& n) {
     require(!around_.launch, "a launch inside a launch");
+    require(!n.thread == (level_ != Level::thread), "thread IR has an index of threads");
     require(n.grid.size() == n.block_vars.size() && !n.grid.empty() && n.grid.size() <= 3,
             "{} grid extents with {} indices", n.grid.size(), n.block_vars.size());
     for (const Expr& e : n.grid) {
@@ -473,6 +496,26 @@ void Verifier::check(const Gemm& n) {
   require(a[1] == b[0] && c[0] == a[0] && c[1] == b[1], "{} times {} is not {}", a, b, c);
 }
 
+void Verifier::check(const WarpOp& n) {
+  const bool shuffle = n.code <= WarpCode::shfl_down;
+  const bool alone = n.code == WarpCode::active_mask || n.code == WarpCode::sync_warp;
+  require(n.args.size() == (shuffle ? 2U : alone ? 0U : 1U), "{} operands", n.args.size());
+  require(!n.result == (n.code == WarpCode::sync_warp), "the result of {}", enum_name(n.code));
+  require(n.width >= 1 && n.width <= 32 && (n.width & (n.width - 1)) == 0, "width {}", n.width);
+  if (!n.result || n.args.empty()) return;
+  const DType value = n.args[0].dtype(), result = n.result.dtype();
+  if (shuffle) {
+    typed(n.args[1], i32, "the lane");
+    require(result == value && value.bits() >= 8, "it gives {} for {}", result, value);
+  } else if (n.code == WarpCode::vote_any || n.code == WarpCode::vote_all) {
+    require(value.is_bool() && result.is_bool(), "it gives {} for {}", result, value);
+  } else if (n.code >= WarpCode::reduce_add) {
+    require(result == value && value.is_int() && value.bits() == 32, "it folds {}", value);
+  } else {
+    require(result == u32, "it gives {}, not u32", result);
+  }
+}
+
 void Verifier::check(const Reduce& n) {
   std::vector<int64_t> rest;
   const std::vector<int64_t> src = extents(n.src, false);
@@ -494,9 +537,12 @@ void Verifier::statement(const Stmt& stmt) {
   if (!stmt) return;
   if (!stmt.is<Seq>()) current_ = stmt;
   if (is_tile_operation(stmt.kind()) || stmt.is<Parallel>()) {
-    require(level_ != Level::loop, "not in loop IR");
+    require(level_ != Level::loop && level_ != Level::thread, "not in {} IR", level_);
     require(!around_.parallel || stmt.is<Parallel>(), "a tile operation in a parallel loop");
   }
+  require(!is_thread_operation(stmt.kind()) || level_ == Level::thread ||
+              (stmt.is<Barrier>() && level_ == Level::scheduled),
+          "not in {} IR", level_);
   require(stmt.is<Launch>() || around_.launch, "outside a launch");
   dispatch(*stmt.get(), [&]<class T>(const T& node) {
     if constexpr (std::is_same_v<T, Seq>) {
@@ -529,13 +575,14 @@ void Verifier::statement(const Stmt& stmt) {
 }  // namespace
 
 std::string to_text(Level level) {
-  return level == Level::tile ? "tile" : level == Level::scheduled ? "scheduled" : "loop";
+  constexpr const char* kNames[] = {"tile", "scheduled", "loop", "thread"};
+  return kNames[static_cast<int>(level)];
 }
 Level level_named(std::string_view name) {
-  for (const Level level : {Level::tile, Level::scheduled, Level::loop}) {
+  for (const Level level : {Level::tile, Level::scheduled, Level::loop, Level::thread}) {
     if (to_text(level) == name) return level;
   }
-  throw Error({}, {}, "there is no level '{}'; the levels are tile, scheduled, loop", name);
+  throw Error({}, {}, "there is no level '{}'; the levels are tile, scheduled, loop, thread", name);
 }
 
 std::vector<std::string> violations(const Program& program, Level level) {

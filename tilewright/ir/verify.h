@@ -14,6 +14,7 @@ enum class Level {
   tile,       // what the author wrote
   scheduled,  // tile operations with layouts
   loop,       // no tile operations, no Parallel, no unrolled loops
+  thread,     // what one thread does: no tile operations, no Parallel, no vectorized loops
 };
 std::string to_text(Level level);
 /// An unknown name is an Error that lists the levels.
