@@ -131,7 +131,8 @@ std::optional<DType> wanted_type(const T& node, std::string_view field) {
     if (!handle) return std::nullopt;
     return handle->dtype;
   };
-  if (field == "values" || field == "args" || field == "cond" || field == "clear") return std::nullopt;
+  if (field == "values" || field == "args" || field == "cond" || field == "clear")
+    return std::nullopt;
   if constexpr (std::is_same_v<T, BufferNode>) {
     if (field == "safe_value") return node.dtype;
   }

@@ -27,7 +27,7 @@ bool fits_loop(const Fragment& loop, const Fragment& buffer, const Layout& index
   if (loop.first_thread() != buffer.first_thread() || index.extents() != buffer.shape())
     return false;
   const auto derived = derive(loop, index);
-  return derived && thread_map(*derived) == thread_map(buffer);
+  return derived && same_owners(*derived, buffer);
 }
 
 template <class Compare>
@@ -146,6 +146,11 @@ std::optional<Fragment> derive_partial(const Fragment& loop, const Layout& index
 }
 
 }  // namespace
+
+bool same_owners(const Fragment& a, const Fragment& b) {
+  return a.first_thread() == b.first_thread() && a.shape() == b.shape() &&
+         thread_map(a) == thread_map(b);
+}
 
 bool reads_own(const Fragment& loop, const Fragment& buffer, const Layout& index) {
   check_boxes(loop, buffer, index);

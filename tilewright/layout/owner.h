@@ -15,6 +15,10 @@ namespace tw::layout {
 /// whose maps can't be compared by algebra count as no, here and below.
 bool reads_own(const Fragment& loop, const Fragment& buffer, const Layout& index);
 
+/// Whether every element has the same owners in both, told by algebra alone: false may mean that
+/// it can't be told.
+bool same_owners(const Fragment& a, const Fragment& b);
+
 /// Writing: the threads that run x are exactly the owners of index(x), and index is injective.
 bool writes_own(const Fragment& loop, const Fragment& buffer, const Layout& index);
 

@@ -10,11 +10,16 @@
 #include "tilewright/pass/check_race.h"
 #include "tilewright/pass/checks.h"
 #include "tilewright/pass/loop_pipeline.h"
+#include "tilewright/pass/thread/thread_pipeline.h"
 
 namespace tw::pass {
 
 std::vector<Pass> registry(Diagnostics& diagnostics) {
   std::vector<Pass> all = loop_pipeline(VectorShape(), /*bf16_dot=*/true);
+  for (Pass& pass : thread_pipeline(BlockLimits())) {
+    const bool known = std::ranges::find(all, pass.name, &Pass::name) != all.end();
+    if (!known) all.push_back(std::move(pass));
+  }
   all.insert(all.end(), {
                             check_pass("check_bounds", check_bounds, diagnostics),
                             check_pass("check_epochs", check_epochs, diagnostics),

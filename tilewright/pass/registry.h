@@ -6,8 +6,8 @@
 
 namespace tw::pass {
 
-/// Those of loop_pipeline, with default settings, and the checks, in order of their names. Checks
-/// report to `diagnostics`, which must outlive them.
+/// Those of loop_pipeline and thread_pipeline, with default settings, and the checks, in order of
+/// their names. Checks report to `diagnostics`, which must outlive them.
 std::vector<Pass> registry(Diagnostics& diagnostics);
 
 /// Those of the given names, in that order. An unknown name is an Error that lists what there is.

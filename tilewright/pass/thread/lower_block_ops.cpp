@@ -1,0 +1,310 @@
+#include "tilewright/pass/thread/lower_block_ops.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/reduction.h"
+#include "tilewright/ir/visit.h"
+#include "tilewright/pass/lower_tile_ops.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+
+/// Iterations of a symbolic loop that are in flight at once.
+constexpr int64_t kStrip = 1024;
+
+Stmt parallel(SourceLoc where, std::vector<Var> vars, std::vector<Expr> extents, Stmt body) {
+  if (vars.empty()) return body;
+  return ir::make<ir::Parallel>(where, [&](ir::Parallel& n) {
+    n.vars = std::move(vars);
+    n.extents = std::move(extents);
+    n.body = std::move(body);
+  });
+}
+
+/// A statement of one element as a box of one iteration, so that one thread makes it.
+Stmt in_one_iteration(const Stmt& stmt) {
+  return parallel(stmt.loc(), {Var::make("i", i64)}, {ir::index(1)}, stmt);
+}
+
+/// Element (at...) of a region.
+std::vector<Expr> inside(const ir::Region& region, const std::vector<Expr>& at) {
+  std::vector<Expr> index = region.begin;
+  for (size_t d = 0; d < index.size(); ++d) index[d] = ir::add(index[d], at[d]);
+  return index;
+}
+
+// ---- multiplies -------------------------------------------------------------------------------
+
+/// One loop over the elements of c, the products of each in order of k.
+Stmt lower_gemm_by_fma(const ir::Gemm& n) {
+  const Var m = Var::make("m", i64), column = Var::make("n", i64), k = Var::make("k", i64);
+  const DType dtype = n.c.buffer.dtype();
+  const auto element = [&](const ir::Region& region, Expr row, Expr col, bool transposed) {
+    if (transposed) std::swap(row, col);
+    std::vector<Expr> at(region.begin.size(), ir::index(0));
+    at.end()[-2] = row;
+    at.end()[-1] = col;
+    return ir::load(region.buffer, inside(region, at), region.unchecked);
+  };
+  const std::vector<Expr> c_index = [&] {
+    std::vector<Expr> at(n.c.begin.size(), ir::index(0));
+    at.end()[-2] = m;
+    at.end()[-1] = column;
+    return inside(n.c, at);
+  }();
+  const Expr depth = n.trans_a ? n.a.extent.end()[-2] : n.a.extent.end()[-1];
+  const ir::Buffer sum =
+      ir::make_buffer("sum", dtype, ir::MemSpace::variable, std::vector<int64_t>{});
+  const Expr old = ir::load(n.c.buffer, c_index, n.c.unchecked);
+  const Expr start = ir::is_true(n.clear) ? ir::zero(dtype)
+                     : ir::is_false(n.clear)
+                         ? old
+                         : ir::op(ir::OpCode::if_else, dtype, {n.clear, ir::zero(dtype), old});
+  const Expr product = ir::op(ir::OpCode::mul, dtype,
+                              {ir::cast(dtype, element(n.a, m, k, n.trans_a)),
+                               ir::cast(dtype, element(n.b, k, column, n.trans_b))});
+  const Stmt step =
+      ir::store(sum, {}, ir::op(ir::OpCode::add, dtype, {ir::load(sum, {}), product}));
+  return parallel(n.loc, {m, column}, {n.c.extent.end()[-2], n.c.extent.end()[-1]},
+                  ir::seq({ir::alloc(sum, start), ir::for_(k, ir::index(0), depth, step),
+                           ir::store(n.c.buffer, c_index, ir::load(sum, {}), n.c.unchecked)}));
+}
+
+// ---- scans ------------------------------------------------------------------------------------
+
+/// One loop over the lines along the dimension, each walked in order.
+Stmt lower_scan_by_lines(const ir::Scan& n) {
+  const auto dim = static_cast<size_t>(n.dim);
+  const DType dtype = ir::accumulator_type(n.dst.buffer.dtype());
+  const ir::ReduceKind fold = ir::reduction_of(n.scan);
+  std::vector<Expr> at(n.src.extent.size(), ir::index(0)), extents;
+  std::vector<Var> vars;
+  for (size_t d = 0; d < at.size(); ++d) {
+    if (d == dim) continue;
+    vars.push_back(Var::make("i", i64));
+    extents.push_back(n.src.extent[d]);
+    at[d] = vars.back();
+  }
+  if (vars.empty()) {  // one line: a box of one iteration
+    vars.push_back(Var::make("i", i64));
+    extents.push_back(ir::index(1));
+  }
+  const Var step = Var::make("k", i64), x = Var::make("x", dtype);
+  const Expr last = ir::sub(n.src.extent[dim], ir::index(1));
+  at[dim] = n.reverse ? ir::sub(last, step) : Expr(step);
+  const ir::Buffer sum =
+      ir::make_buffer("sum", dtype, ir::MemSpace::variable, std::vector<int64_t>{});
+  const Expr held = ir::load(sum, {});
+  // The element is read before dst is written: dst may be src.
+  std::vector<Stmt> walk{
+      ir::let(x, ir::cast(dtype, ir::load(n.src.buffer, inside(n.src, at), n.src.unchecked))),
+      ir::store(sum, {}, reduce_step(fold, false, held, x)),
+      ir::store(n.dst.buffer, inside(n.dst, at), ir::cast(n.dst.buffer.dtype(), held),
+                n.dst.unchecked)};
+  if (n.exclusive) std::swap(walk[1], walk[2]);
+  return parallel(n.loc, vars, extents,
+                  ir::seq({ir::alloc(sum, reduce_identity(fold, dtype)),
+                           ir::for_(step, ir::index(0), n.src.extent[dim], ir::seq(walk))}));
+}
+
+// ---- reductions -------------------------------------------------------------------------------
+
+bool is_whole_fragment(const ir::Region& region) {
+  const ir::Buffer& buffer = region.buffer;
+  if (buffer.space() != ir::MemSpace::fragment || buffer->view_of) return false;
+  for (size_t d = 0; d < region.begin.size(); ++d) {
+    const auto begin = ir::as_int(region.begin[d]), extent = ir::as_int(region.extent[d]);
+    if (begin != 0 || !extent || extent != ir::as_int(buffer.shape()[d])) return false;
+  }
+  return true;
+}
+
+Stmt stage_reduce(const ir::Reduce& n) {
+  const size_t rank = n.src.extent.size();
+  std::vector<Stmt> stmts;
+  // 1. The source as a whole fragment.
+  ir::Region src = n.src;
+  if (!is_whole_fragment(src)) {
+    const ir::Buffer staged = ir::make_buffer(n.src.buffer.name(), n.src.buffer.dtype(),
+                                              ir::MemSpace::fragment, n.src.extent);
+    std::vector<Var> vars;
+    std::vector<Expr> at;
+    for (size_t d = 0; d < rank; ++d) {
+      vars.push_back(Var::make(std::string(1, static_cast<char>('i' + d % 8)), i64));
+      at.push_back(vars.back());
+    }
+    stmts.push_back(ir::alloc(staged));
+    stmts.push_back(parallel(
+        n.loc, vars, n.src.extent,
+        ir::store(staged, at, ir::load(n.src.buffer, inside(n.src, at), n.src.unchecked))));
+    src = ir::Region::whole(staged);
+  }
+  // 2. The fold, every dimension kept with extent 1.
+  const bool logical = n.reduce == ir::ReduceKind::any || n.reduce == ir::ReduceKind::all;
+  const DType sum_type =
+      logical ? bool_ : ir::accumulator_type(n.dst.buffer.dtype(), n.low_precision);
+  std::vector<Expr> folded = n.src.extent;
+  for (const int64_t d : n.dims) folded[static_cast<size_t>(d)] = ir::index(1);
+  const ir::Buffer total = ir::make_buffer(std::string(ir::enum_name(n.reduce)), sum_type,
+                                           ir::MemSpace::fragment, folded);
+  stmts.push_back(ir::alloc(total));
+  stmts.push_back(ir::make<ir::Reduce>(n.loc, [&](ir::Reduce& r) {
+    r = n;
+    r.src = src;
+    r.dst = ir::Region::whole(total);
+    r.clear = true;
+  }));
+  // 3. Into the destination.
+  std::vector<Var> vars;
+  std::vector<Expr> extents, from(rank, ir::index(0)), to = n.dst.begin;
+  const bool keeps_dims = to.size() == rank;
+  for (size_t d = 0, kept = 0; d < rank; ++d) {
+    if (std::find(n.dims.begin(), n.dims.end(), static_cast<int64_t>(d)) != n.dims.end()) continue;
+    const size_t place = keeps_dims ? d : kept;
+    ++kept;
+    if (ir::is_int(n.src.extent[d], 1) || place >= to.size()) continue;
+    vars.push_back(Var::make(std::string(1, static_cast<char>('i' + d % 8)), i64));
+    extents.push_back(n.src.extent[d]);
+    from[d] = vars.back();
+    to[place] = ir::add(to[place], vars.back());
+  }
+  Expr value = ir::load(total, from);
+  if (!n.clear) {
+    const Expr old = ir::load(n.dst.buffer, to, n.dst.unchecked);
+    value = reduce_step(n.reduce, n.propagate_nan,
+                        logical ? reduce_element(n.reduce, bool_, old) : ir::cast(sum_type, old),
+                        value);
+  }
+  if (vars.empty()) {  // one element: a box of one iteration
+    vars.push_back(Var::make("i", i64));
+    extents.push_back(ir::index(1));
+  }
+  stmts.push_back(parallel(
+      n.loc, vars, extents,
+      ir::store(n.dst.buffer, to, ir::cast(n.dst.buffer.dtype(), value), n.dst.unchecked)));
+  return ir::make<ir::Seq>(n.loc, [&](ir::Seq& s) { s.stmts = std::move(stmts); });
+}
+
+// ---- reducers ---------------------------------------------------------------------------------
+
+/// Finalizes into a fragment, from there into the destination.
+Stmt stage_finalize(const ir::ReducerFinalize& n) {
+  const ir::Buffer total = ir::make_buffer(n.reducer.name(), n.reducer.dtype(),
+                                           ir::MemSpace::fragment, n.reducer.shape());
+  std::vector<Var> vars;
+  std::vector<Expr> extents, from(n.reducer.shape().size(), ir::index(0)), to = n.dst.begin;
+  const std::vector<size_t> dims = ir::iterated_dims(n.dst);
+  size_t next = 0;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (ir::is_int(n.reducer.shape()[d], 1)) continue;
+    vars.push_back(Var::make(std::string(1, static_cast<char>('i' + d % 8)), i64));
+    extents.push_back(n.reducer.shape()[d]);
+    from[d] = vars.back();
+    if (next < dims.size()) to[dims[next]] = ir::add(to[dims[next]], vars.back());
+    ++next;
+  }
+  const Expr value = ir::cast(n.dst.buffer.dtype(), ir::load(total, from));
+  const Stmt store = ir::store(n.dst.buffer, to, value, n.dst.unchecked);
+  return ir::make<ir::Seq>(n.loc, [&](ir::Seq& s) {
+    s.stmts = {ir::alloc(total),
+               ir::make<ir::ReducerFinalize>(n.loc,
+                                             [&](ir::ReducerFinalize& f) {
+                                               f.reducer = n.reducer;
+                                               f.dst = ir::Region::whole(total);
+                                             }),
+               vars.empty() ? in_one_iteration(store) : parallel(n.loc, vars, extents, store)};
+  });
+}
+
+// ---- symbolic loops ---------------------------------------------------------------------------
+
+/// The innermost symbolic dimension runs in strips of constant extent, those around it serially.
+Stmt strip_mine(const ir::Parallel& n, const Stmt& body) {
+  std::vector<size_t> symbolic;
+  for (size_t d = 0; d < n.extents.size(); ++d) {
+    if (!ir::as_int(n.extents[d])) symbolic.push_back(d);
+  }
+  if (symbolic.empty()) {
+    if (body.same_as(n.body)) return Stmt(&n);
+    return ir::make<ir::Parallel>(n.loc, [&](ir::Parallel& p) {
+      p = n;
+      p.body = body;
+    });
+  }
+  const size_t inner = symbolic.back();
+  const Var strip = Var::make("strip", i64), lane = Var::make(n.vars[inner].name(), i64);
+  const Expr index = ir::add(ir::mul(strip, ir::index(kStrip)), lane);
+  std::vector<Var> vars = n.vars;
+  std::vector<Expr> extents = n.extents;
+  vars[inner] = lane;
+  extents[inner] = ir::index(kStrip);
+  for (size_t i = 0; i + 1 < symbolic.size(); ++i) {
+    vars.erase(vars.begin() + static_cast<std::ptrdiff_t>(symbolic[i] - i));
+    extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(symbolic[i] - i));
+  }
+  Stmt loop = ir::make<ir::Parallel>(n.loc, [&](ir::Parallel& p) {
+    p = n;
+    p.vars = vars;
+    p.extents = extents;
+    p.body =
+        ir::if_(ir::lt(index, n.extents[inner]), ir::substitute(body, {{n.vars[inner], index}}));
+  });
+  loop = ir::for_(strip, ir::index(0), ir::cdiv(n.extents[inner], ir::index(kStrip)), loop);
+  for (size_t i = symbolic.size() - 1; i-- > 0;) {
+    loop = ir::for_(n.vars[symbolic[i]], ir::index(0), n.extents[symbolic[i]], loop);
+  }
+  return loop;
+}
+
+class LowerBlockOps : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  Stmt rewrite(const Stmt& stmt) override {
+    if (!stmt) return stmt;
+    switch (stmt.kind()) {
+      case ir::Kind::Copy:
+        return rewrite(lower_copy(stmt.as<ir::Copy>()));
+      case ir::Kind::Fill:
+        return rewrite(lower_fill(stmt.as<ir::Fill>()));
+      case ir::Kind::Gemm:
+        return lower_gemm_by_fma(stmt.as<ir::Gemm>());
+      case ir::Kind::Scan:
+        return lower_scan_by_lines(stmt.as<ir::Scan>());
+      case ir::Kind::Reduce:
+        return stage_reduce(stmt.as<ir::Reduce>());
+      case ir::Kind::ReducerFinalize:
+        return stage_finalize(stmt.as<ir::ReducerFinalize>());
+      case ir::Kind::Parallel: {
+        const bool outside = std::exchange(in_box_, true);
+        const auto& loop = stmt.as<ir::Parallel>();
+        const Stmt body = rewrite(loop.body);
+        in_box_ = outside;
+        return strip_mine(loop, body);
+      }
+      case ir::Kind::Store:
+        if (in_box_ || stmt.as<ir::Store>().buffer.space() == ir::MemSpace::variable) return stmt;
+        return in_one_iteration(stmt);
+      case ir::Kind::ReducerUpdate:
+        return in_box_ ? stmt : in_one_iteration(stmt);
+      case ir::Kind::Atomic:
+        return in_box_ || stmt.as<ir::Atomic>().result ? stmt : in_one_iteration(stmt);
+      default:
+        return children(stmt);
+    }
+  }
+
+ private:
+  bool in_box_ = false;
+};
+
+}  // namespace
+
+ir::Program lower_block_ops(const ir::Program& program) { return LowerBlockOps().rewrite(program); }
+
+}  // namespace tw::pass

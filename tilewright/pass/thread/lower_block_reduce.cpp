@@ -1,0 +1,279 @@
+// Reductions over a block: slots of a thread first, then lanes of its warp by shuffles, then warps
+// through shared memory. The order is fixed, so repeated runs give the same bits.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/reduction.h"
+#include "tilewright/layout/algebra.h"
+#include "tilewright/pass/lower_tile_ops.h"
+#include "tilewright/pass/thread/index_layout.h"
+#include "tilewright/pass/thread/lower_threads.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+using layout::Fragment;
+using layout::Layout;
+
+constexpr int64_t kWarp = 32;
+constexpr int kThread = 0, kSlot = 1;
+
+/// A digit of the thread's number: (thread / stride) % extent.
+struct Digit {
+  int64_t stride, extent;
+  bool folded;  // threads that differ in it hold parts of one sum
+};
+
+/// The digits of the threads of a fragment, ascending; those that come from `dims` are folded.
+std::vector<Digit> digits_of(const Fragment& src, const std::vector<int64_t>& dims,
+                             int64_t threads) {
+  std::vector<Digit> digits;
+  for (const layout::Term& term : src.map().terms()) {
+    if (term.out != kThread) continue;
+    TW_CHECK(term.sources.size() == 1, "a reduction of {}, whose threads are mixed", src);
+    const bool folded = std::find(dims.begin(), dims.end(), term.sources[0].dim) != dims.end();
+    digits.push_back({term.stride, term.extent, folded});
+  }
+  std::sort(digits.begin(), digits.end(),
+            [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
+  int64_t covered = 1;
+  for (const Digit& d : digits) {
+    TW_CHECK(d.stride == covered, "a reduction of {}, whose threads leave gaps", src);
+    covered *= d.extent;
+  }
+  TW_CHECK(covered == threads, "a reduction of {} in a block of {} threads", src, threads);
+  return digits;
+}
+
+/// Folded digits, split into the part inside a warp and the rest. A block whose last warp is not
+/// full has no shuffles.
+struct Exchange {
+  std::vector<Digit> lanes, warps;
+};
+Exchange exchange_of(const std::vector<Digit>& digits, int64_t threads) {
+  Exchange result;
+  for (const Digit& d : digits) {
+    if (!d.folded || d.extent == 1) continue;
+    const bool shuffles = threads % kWarp == 0 && d.stride < kWarp &&
+                          std::has_single_bit(static_cast<uint64_t>(d.stride)) &&
+                          std::has_single_bit(static_cast<uint64_t>(d.extent));
+    if (!shuffles) {
+      result.warps.push_back(d);
+      continue;
+    }
+    const int64_t inside = std::min(d.extent, kWarp / d.stride);
+    result.lanes.push_back({d.stride, inside, true});
+    if (inside < d.extent) {
+      result.warps.push_back({d.stride * inside, d.extent / inside, true});
+    }
+  }
+  return result;
+}
+
+/// Folds `count` values of an array over threads.
+class Combine {
+ public:
+  Combine(ir::ReduceKind kind, bool propagate_nan, const Buffer& values, int64_t count,
+          const Var& thread, int64_t threads, bool in_loop)
+      : kind_(kind),
+        propagate_nan_(propagate_nan),
+        values_(values),
+        count_(count),
+        thread_(thread),
+        threads_(threads),
+        in_loop_(in_loop) {}
+
+  Stmt build(const Exchange& exchange) {
+    std::vector<Stmt> stmts;
+    if (!exchange.lanes.empty()) {
+      stmts.push_back(each([&](const Expr& i) { return over_lanes_of(exchange.lanes, i); }));
+    }
+    if (!exchange.warps.empty()) through_shared(exchange, stmts);
+    return ir::seq(std::move(stmts));
+  }
+
+  Expr step(const Expr& a, const Expr& b) const { return reduce_step(kind_, propagate_nan_, a, b); }
+
+ private:
+  template <class Body>
+  Stmt each(const Body& body) const {
+    if (count_ == 1) return body(ir::index(0));
+    const Var i = Var::make("i", i64);
+    return ir::for_(i, ir::index(0), ir::index(count_), body(i), ir::LoopKind::unrolled);
+  }
+
+  Stmt over_lanes_of(const std::vector<Digit>& lanes, const Expr& i) const {
+    std::vector<Stmt> stmts;
+    for (auto d = lanes.rbegin(); d != lanes.rend(); ++d) {
+      for (int64_t distance = d->stride * d->extent / 2; distance >= d->stride; distance /= 2) {
+        const Expr own = ir::load(values_, {i}, true);
+        const bool logical = own.dtype().is_bool();
+        const DType dtype = logical ? i32 : own.dtype();
+        const Var other = Var::make("other", dtype);
+        stmts.push_back(ir::make<ir::WarpOp>({}, [&](ir::WarpOp& n) {
+          n.code = ir::WarpCode::shfl_xor;
+          n.args = {ir::cast(dtype, own), ir::int_const(i32, distance)};
+          n.result = other;
+        }));
+        stmts.push_back(ir::store(values_, {i}, step(own, ir::cast(own.dtype(), other)), true));
+      }
+    }
+    return ir::seq(std::move(stmts));
+  }
+
+  /// Each part of a sum has a place in `parts`; every thread folds all that belong to its own.
+  void through_shared(const Exchange& exchange, std::vector<Stmt>& stmts) const {
+    // The thread's number without the digits that lanes folded already.
+    std::vector<Digit> folded = exchange.lanes;
+    std::sort(folded.begin(), folded.end(),
+              [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
+    const auto squeezed = [&](int64_t stride) {
+      for (const Digit& d : folded) {
+        if (d.stride < stride) stride /= d.extent;
+      }
+      return stride;
+    };
+    int64_t places = threads_;
+    for (const Digit& d : folded) places /= d.extent;
+    Expr place = ir::index(0), first = ir::index(0), representative;
+    int64_t from = 1;
+    const auto keep = [&](int64_t stride, int64_t extent, Expr& sum) {
+      if (extent == 1) return;
+      Expr digit = ir::floordiv(thread_, ir::index(stride));
+      if (stride * extent < threads_) digit = ir::floormod(digit, ir::index(extent));
+      sum = ir::add(sum, ir::mul(digit, ir::index(squeezed(stride))));
+    };
+    const auto gap = [&](int64_t until) {
+      keep(from, until / from, place);
+      from = until;
+    };
+    for (const Digit& d : folded) {
+      gap(d.stride);
+      Expr digit = ir::floordiv(thread_, ir::index(d.stride));
+      if (d.stride * d.extent < threads_) digit = ir::floormod(digit, ir::index(d.extent));
+      const Expr zero = ir::eq(digit, ir::index(0));
+      representative = representative ? ir::land(representative, zero) : zero;
+      from = d.stride * d.extent;
+    }
+    gap(threads_);
+    // The first part of the thread's own sum: its place with the digits of the warps at 0.
+    first = place;
+    for (const Digit& d : exchange.warps) {
+      Expr digit = ir::floordiv(thread_, ir::index(d.stride));
+      if (d.stride * d.extent < threads_) digit = ir::floormod(digit, ir::index(d.extent));
+      first = ir::sub(first, ir::mul(digit, ir::index(squeezed(d.stride))));
+    }
+    const Buffer parts = ir::make_buffer("parts", values_.dtype(), ir::MemSpace::shared,
+                                         std::vector<int64_t>{count_ * places});
+    const auto at = [&](const Expr& i, const Expr& p) {
+      return ir::add(ir::mul(i, ir::index(places)), p);
+    };
+    stmts.push_back(ir::alloc(parts));
+    if (in_loop_) stmts.push_back(barrier("parts of the turn before are read"));
+    const Stmt write = each([&](const Expr& i) {
+      return ir::store(parts, {at(i, place)}, ir::load(values_, {i}, true), true);
+    });
+    stmts.push_back(representative ? ir::if_(representative, write) : write);
+    stmts.push_back(barrier("parts of a sum are written before they are read"));
+    const Var own = Var::make("own", i64);
+    stmts.push_back(ir::let(own, first));
+    stmts.push_back(each([&](const Expr& i) {
+      // Digits of the warps from the slowest to the fastest, as loops.
+      std::vector<std::pair<Var, const Digit*>> loops;
+      Expr p = own;
+      for (auto d = exchange.warps.rbegin(); d != exchange.warps.rend(); ++d) {
+        const Var w = Var::make("w", i64);
+        loops.emplace_back(w, &*d);
+        p = ir::add(p, ir::mul(w, ir::index(squeezed(d->stride))));
+      }
+      Stmt fold =
+          ir::store(values_, {i},
+                    step(ir::load(values_, {i}, true), ir::load(parts, {at(i, p)}, true)), true);
+      for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+        fold = ir::for_(loop->first, ir::index(0), ir::index(loop->second->extent), fold,
+                        ir::LoopKind::unrolled);
+      }
+      return ir::seq(
+          {ir::store(values_, {i}, reduce_identity(kind_, values_.dtype()), true), fold});
+    }));
+  }
+  static Stmt barrier(const char* reason) {
+    return ir::make<ir::Barrier>({}, [&](ir::Barrier& b) { b.reason = reason; });
+  }
+
+  ir::ReduceKind kind_;
+  bool propagate_nan_;
+  Buffer values_;
+  int64_t count_;
+  Var thread_;
+  int64_t threads_;
+  bool in_loop_;
+};
+
+}  // namespace
+
+bool crosses_warps(const Fragment& src, const std::vector<int64_t>& dims, int64_t threads) {
+  return !exchange_of(digits_of(src, dims, threads), threads).warps.empty();
+}
+
+Stmt combine_all_threads(ir::ReduceKind kind, bool propagate_nan, const Buffer& values,
+                         int64_t count, const Var& thread, int64_t threads, bool in_loop) {
+  return Combine(kind, propagate_nan, values, count, thread, threads, in_loop)
+      .build(exchange_of({{1, threads, true}}, threads));
+}
+
+Stmt lower_block_reduce(const ir::Reduce& n, const Registers& src, const Registers& dst,
+                        const Var& thread, int64_t threads, bool in_loop) {
+  const Buffer& sums = dst.array;
+  const DType dtype = sums.dtype();
+  Combine combine(n.reduce, n.propagate_nan, sums, dst.fragment.slots(), thread, threads, in_loop);
+  // 1. The thread's own elements.
+  const auto inverse = layout::inverse(src.fragment.map());
+  TW_CHECK(inverse.has_value(), "{} has no inverse", src.fragment);
+  std::vector<layout::Term> terms;  // element of src -> element of dst, replica 0
+  layout::Coords to = dst.fragment.map().shape();
+  for (int d = 0; d < src.fragment.rank(); ++d) {
+    const int64_t extent = to[static_cast<size_t>(d)];
+    if (extent > 1) terms.push_back({{{d, 1}}, extent, d, 1});
+  }
+  const auto element =
+      layout::compose(inverse->layout, Layout(src.fragment.map().shape(), std::move(terms), to));
+  const auto place = element ? layout::compose(*element, dst.fragment.map()) : std::nullopt;
+  TW_CHECK(place.has_value(), "no slots of {} in {}", src.fragment, dst.fragment);
+
+  const Var i = Var::make("i", i64), s = Var::make("s", i64);
+  const int64_t slots = src.fragment.slots();
+  const Expr slot = slots == 1 ? ir::index(0) : Expr(s);
+  const std::vector<Expr> x{thread, slot};
+  const Expr to_slot = dst.fragment.slots() == 1 ? ir::index(0) : coordinate(*place, kSlot, x);
+  Stmt fold =
+      ir::store(sums, {to_slot},
+                combine.step(ir::load(sums, {to_slot}, true),
+                             reduce_element(n.reduce, dtype, ir::load(src.array, {slot}, true))),
+                true);
+  Expr inside;
+  for (int d = 0; d < src.fragment.rank(); ++d) {
+    const int64_t extent = n.src.buffer.extent(d);
+    if (src.fragment.shape()[static_cast<size_t>(d)] == extent) continue;
+    const Expr holds = ir::lt(coordinate(inverse->layout, d, x), ir::index(extent));
+    inside = inside ? ir::land(inside, holds) : holds;
+  }
+  if (inside) fold = ir::if_(inside, fold);
+  std::vector<Stmt> stmts{
+      ir::for_(i, ir::index(0), ir::index(dst.fragment.slots()),
+               ir::store(sums, {i}, reduce_identity(n.reduce, dtype), true),
+               ir::LoopKind::unrolled),
+      slots == 1 ? fold
+                 : ir::for_(s, ir::index(0), ir::index(slots), fold, ir::LoopKind::unrolled)};
+  // 2. Other threads' parts.
+  stmts.push_back(combine.build(exchange_of(digits_of(src.fragment, n.dims, threads), threads)));
+  return ir::make<ir::Seq>(n.loc, [&](ir::Seq& q) { q.stmts = std::move(stmts); });
+}
+
+}  // namespace tw::pass

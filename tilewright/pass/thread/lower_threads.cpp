@@ -1,0 +1,429 @@
+#include "tilewright/pass/thread/lower_threads.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/visit.h"
+#include "tilewright/layout/algebra.h"
+#include "tilewright/layout/parse.h"
+#include "tilewright/layout/query.h"
+#include "tilewright/pass/lower_tile_ops.h"
+#include "tilewright/pass/thread/index_layout.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+using layout::Fragment;
+using layout::Layout;
+
+constexpr int kThread = 0, kSlot = 1;
+/// Loops of so many turns are expanded although no registers ask for it: their loads overlap.
+constexpr int64_t kOverlap = 8;
+
+bool is_block_memory(const Buffer& buffer) {
+  const ir::MemSpace space = buffer.root().space();
+  return space == ir::MemSpace::global || space == ir::MemSpace::workspace ||
+         space == ir::MemSpace::shared || space == ir::MemSpace::shared_static;
+}
+
+/// Whether something that other threads could notice happens in it.
+bool has_side_effects(const Stmt& body) {
+  bool found = false;
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    if (const auto* store = s.try_as<ir::Store>()) found |= is_block_memory(store->buffer);
+    found |= s.is<ir::Atomic>() || s.is<ir::Print>() || s.is<ir::ReducerUpdate>();
+  });
+  return found;
+}
+
+class LowerThreads : public ir::Rewriter {
+ public:
+  LowerThreads(const ir::Program& program, std::vector<Buffer>& aligned)
+      : bounds_(program), aligned_(aligned) {}
+  using Rewriter::rewrite;
+
+  Stmt launch(const ir::Launch& n) {
+    threads_ = layout::product(n.threads);
+    thread_ = Var::make("thread", i64);
+    bounds_.bind(thread_, ir::index(0), ir::index(threads_));
+    for (size_t d = 0; d < n.grid.size(); ++d) {
+      bounds_.bind(n.block_vars[d], ir::index(0), n.grid[d]);
+    }
+    const Stmt body = rewrite(n.body);
+    return ir::make<ir::Launch>(n.loc, [&](ir::Launch& l) {
+      l = n;
+      l.thread = thread_;
+      l.body = body;
+    });
+  }
+
+  Expr rewrite(const Expr& expr) override {
+    if (!expr) return expr;
+    const auto* load = expr.try_as<ir::Load>();
+    const auto known = load == nullptr ? registers_.end() : registers_.find(load->buffer);
+    if (known == registers_.end()) return children(expr);
+    return ir::load(known->second.array, {slot_of(known->second, load->indices)}, true);
+  }
+
+  Stmt rewrite(const Stmt& stmt) override {
+    if (!stmt) return stmt;
+    switch (stmt.kind()) {
+      case ir::Kind::Alloc:
+        return allocate(stmt, stmt.as<ir::Alloc>());
+      case ir::Kind::Let:
+        bounds_.bind_value(stmt.as<ir::Let>().var, stmt.as<ir::Let>().value);
+        return children(stmt);
+      case ir::Kind::Assume:
+        bounds_.assume(stmt.as<ir::Assume>().cond);
+        return ir::seq({});
+      case ir::Kind::If: {
+        const auto& branch = stmt.as<ir::If>();
+        const auto under = [&](bool holds, const Stmt& body) {
+          const Bounds::Scope scope(bounds_);
+          bounds_.assume(branch.cond, holds);
+          return rewrite(body);
+        };
+        const Stmt then_body = under(true, branch.then_body);
+        return ir::if_(rewrite(branch.cond), then_body, under(false, branch.else_body));
+      }
+      case ir::Kind::For:
+      case ir::Kind::While:
+        return loop(stmt);
+      case ir::Kind::Parallel:
+        return box(stmt.as<ir::Parallel>());
+      case ir::Kind::Store: {
+        const auto& store = stmt.as<ir::Store>();
+        const auto known = registers_.find(store.buffer);
+        if (known == registers_.end()) return children(stmt);
+        return ir::store(known->second.array, {slot_of(known->second, store.indices)},
+                         rewrite(store.value), true);
+      }
+      case ir::Kind::Reduce: {
+        const auto& n = stmt.as<ir::Reduce>();
+        return lower_block_reduce(n, registers_.at(n.src.buffer), registers_.at(n.dst.buffer),
+                                  thread_, threads_, loops_ > 0);
+      }
+      case ir::Kind::ReducerInit:
+        return init(stmt.as<ir::ReducerInit>());
+      case ir::Kind::ReducerUpdate:
+        return update(stmt.as<ir::ReducerUpdate>());
+      case ir::Kind::ReducerFinalize:
+        return finalize(stmt.as<ir::ReducerFinalize>());
+      case ir::Kind::Atomic: {
+        const auto& n = stmt.as<ir::Atomic>();
+        return in_box_ || !n.result ? children(stmt) : by_one_thread(n);
+      }
+      case ir::Kind::Print:
+      case ir::Kind::Assert:
+        return in_box_ ? children(stmt) : ir::if_(is_first_thread(), children(stmt));
+      default:
+        return children(stmt);
+    }
+  }
+
+ private:
+  Expr is_first_thread() const { return ir::eq(thread_, ir::index(0)); }
+
+  // ---- memory ----
+  Stmt allocate(const Stmt& stmt, const ir::Alloc& n) {
+    if (n.buffer.space() == ir::MemSpace::reducer) {
+      int64_t count = 1;
+      for (int d = 0; d < n.buffer.rank(); ++d) count *= n.buffer.extent(d);
+      const Buffer array = ir::make_buffer(n.buffer.name(), n.buffer.dtype(), ir::MemSpace::local,
+                                           std::vector<int64_t>{count});
+      partial_.emplace(n.buffer, array);
+      return ir::alloc(array);
+    }
+    if (n.layout.empty() || is_block_memory(n.buffer)) return children(stmt);
+    const Fragment fragment = layout::parse_fragment(n.layout);
+    const Buffer array = ir::make_buffer(n.buffer.name(), n.buffer.dtype(), ir::MemSpace::local,
+                                         std::vector<int64_t>{fragment.slots()});
+    registers_.emplace(n.buffer, Registers{array, fragment});
+    return ir::alloc(array);
+  }
+
+  /// The slot of an element in the present thread: by composition of layouts inside a box, where
+  /// it then depends on the loop's slot alone, else computed from the indices.
+  Expr slot_of(const Registers& held, const std::vector<Expr>& indices) {
+    if (in_box_) {
+      if (const auto index = index_layout(indices, box_->vars, box_map_->shape())) {
+        std::vector<layout::Term> terms = index->terms();
+        layout::Coords shape = box_map_->map().shape(), extents = held.fragment.map().shape();
+        bool fits = true;
+        for (size_t d = 0; d < index->extents().size(); ++d) {
+          fits = fits && index->extents()[d] <= extents[d];
+        }
+        const auto to_element =
+            fits ? layout::compose(*box_inverse_, Layout(shape, std::move(terms), extents))
+                 : std::nullopt;
+        const auto place =
+            to_element ? layout::compose(*to_element, held.fragment.map()) : std::nullopt;
+        if (place) return coordinate(*place, kSlot, {thread_, box_slot_});
+      }
+    }
+    std::vector<Expr> x;
+    for (const Expr& index : indices) x.push_back(rewrite(index));
+    x.push_back(ir::index(0));
+    return coordinate(held.fragment.map(), kSlot, x);
+  }
+
+  // ---- loops of the block ----
+  Stmt loop(const Stmt& stmt) {
+    const Bounds::Scope scope(bounds_);
+    if (const auto* n = stmt.try_as<ir::For>()) {
+      const auto step = ir::as_int(n->step);
+      if (step && *step > 0) bounds_.bind(n->var, n->lo, n->hi);
+    }
+    loops_ += in_box_ ? 0 : 1;
+    const Stmt next = children(stmt);
+    loops_ -= in_box_ ? 0 : 1;
+    const auto* n = next.try_as<ir::For>();
+    if (n == nullptr || n->loop == ir::LoopKind::serial || n->loop == ir::LoopKind::unrolled) {
+      return next;
+    }
+    return ir::make<ir::For>(next.loc(), [&](ir::For& f) {
+      f = *n;
+      f.loop = n->loop == ir::LoopKind::vectorized ? ir::LoopKind::unrolled : ir::LoopKind::serial;
+      f.stages = 0;
+      f.stage = f.order = {};
+    });
+  }
+
+  // ---- parallel loops ----
+  Stmt box(const ir::Parallel& n) {
+    const Fragment map = layout::parse_fragment(n.layout);
+    const auto inverse = layout::inverse(map.map());
+    TW_CHECK(inverse.has_value(), "{} has no inverse", map);
+    const int64_t width = vector_of(inverse->layout, n);
+    const int64_t turns = map.slots() / width;
+    const Var turn = Var::make("s", i64), lane = Var::make("v", i64);
+    const Expr first = turns == 1 ? ir::index(0) : ir::mul(turn, ir::index(width));
+
+    const Bounds::Scope scope(bounds_);
+    if (turns > 1) bounds_.bind(turn, ir::index(0), ir::index(turns));
+    // 1. Where the thread is: the first of its neighbors, one Let per index.
+    std::vector<Stmt> stmts;
+    std::vector<Expr> at;
+    const std::vector<Expr> place{thread_, first};
+    Expr guard;
+    const auto require = [&](const Expr& condition) {
+      if (bounds_.proves(condition)) return;
+      guard = guard ? ir::land(guard, condition) : condition;
+    };
+    if (map.threads() < threads_) require(ir::lt(thread_, ir::index(map.threads())));
+    ir::Substitution values;
+    for (size_t d = 0; d < n.vars.size(); ++d) {
+      const Var base = Var::make(n.vars[d].name(), i64);
+      const Expr value = coordinate(inverse->layout, static_cast<int>(d), place);
+      stmts.push_back(ir::let(base, value));
+      bounds_.bind_value(base, value);
+      if (map.shape()[d] > *ir::as_int(n.extents[d])) require(ir::lt(base, n.extents[d]));
+      values[n.vars[d]] = base;
+    }
+    // Its own neighbors lie along one index.
+    if (width > 1) {
+      values[n.vars[static_cast<size_t>(fast_)]] =
+          ir::add(values[n.vars[static_cast<size_t>(fast_)]], lane);
+      bounds_.bind(lane, ir::index(0), ir::index(width));
+    }
+    if (map.replicas() > 1 && has_side_effects(n.body)) {
+      const Expr replica = coordinate(inverse->layout, map.rank(), place);
+      if (only_side_effects(n.body)) {
+        require(ir::eq(replica, ir::index(0)));
+      } else {
+        first_replica_ = ir::eq(replica, ir::index(0));
+      }
+    }
+    // 2. The body in terms of that.
+    const Bounds::Scope inside(bounds_);
+    if (guard) bounds_.assume(guard);
+    in_box_ = true;
+    box_ = &n;
+    box_map_ = &map;
+    box_inverse_ = &inverse->layout;
+    box_slot_ = width > 1 ? ir::add(first, lane) : first;
+    Stmt body = rewrite(guarded(n.body));
+    in_box_ = false;
+    first_replica_ = {};
+    body = ir::substitute(body, values);
+    if (width > 1) body = in_vectors(body, lane, width, bounds_, aligned_);
+    stmts.push_back(guard ? ir::if_(guard, body) : body);
+    // 3. The turns.
+    const Stmt one = ir::seq(std::move(stmts));
+    if (turns == 1) return ir::make<ir::Seq>(n.loc, [&](ir::Seq& s) { s.stmts = {one}; });
+    const bool registers = uses_registers(n.body);
+    return ir::make<ir::For>(n.loc, [&](ir::For& f) {
+      f.var = turn;
+      f.lo = ir::index(0);
+      f.hi = ir::index(turns);
+      f.step = ir::index(1);
+      f.loop = registers || turns <= kOverlap ? ir::LoopKind::unrolled : ir::LoopKind::serial;
+      f.body = one;
+    });
+  }
+
+  /// How many slots from each multiple of that are neighbors along one index, `fast_`.
+  int64_t vector_of(const Layout& inverse, const ir::Parallel& n) {
+    for (const layout::Term& term : inverse.terms()) {
+      if (term.sources.size() != 1 || term.sources[0].dim != kSlot || term.sources[0].div != 1 ||
+          term.stride != 1 || term.out >= static_cast<int>(n.vars.size())) {
+        continue;
+      }
+      fast_ = term.out;
+      int64_t width = 16;
+      const int64_t extent = *ir::as_int(n.extents[static_cast<size_t>(fast_)]);
+      while (width > 1 && (term.extent % width != 0 || extent % width != 0)) width /= 2;
+      if (n.max_vector > 0) width = std::min(width, n.max_vector);
+      return width;
+    }
+    return 1;
+  }
+  bool uses_registers(const Stmt& body) const {
+    bool found = false;
+    const auto look = [&](const Buffer& b) { found |= registers_.contains(b); };
+    ir::for_each_stmt(body, [&](const Stmt& s) {
+      if (const auto* store = s.try_as<ir::Store>()) look(store->buffer);
+    });
+    ir::for_each_expr(body, [&](const Expr& e) {
+      if (const auto* load = e.try_as<ir::Load>()) look(load->buffer);
+    });
+    return found;
+  }
+  /// Whether copies of an iteration have nothing to do: it writes no registers.
+  bool only_side_effects(const Stmt& body) const {
+    bool registers = false;
+    ir::for_each_stmt(body, [&](const Stmt& s) {
+      if (const auto* store = s.try_as<ir::Store>())
+        registers |= registers_.contains(store->buffer);
+    });
+    return !registers;
+  }
+  /// Of several threads that run an iteration, one has the side effects.
+  Stmt guarded(const Stmt& body) {
+    if (!first_replica_) return body;
+    return ir::rewrite(
+        body,
+        [&](auto&, const ir::Store& s) -> Stmt {
+          return is_block_memory(s.buffer) ? ir::if_(first_replica_, Stmt(&s)) : Stmt(&s);
+        },
+        [&](auto&, const ir::Atomic& s) -> Stmt { return ir::if_(first_replica_, Stmt(&s)); },
+        [&](auto&, const ir::Print& s) -> Stmt { return ir::if_(first_replica_, Stmt(&s)); },
+        [&](auto&, const ir::ReducerUpdate& s) -> Stmt {
+          return ir::if_(first_replica_, Stmt(&s));
+        });
+  }
+
+  // ---- reducers: each thread has all partial results ----
+  Stmt init(const ir::ReducerInit& n) {
+    const Buffer array = partial_.at(n.reducer);
+    const Var i = Var::make("i", i64);
+    const Expr identity = reduce_identity(n.reducer->reduce, array.dtype());
+    const Expr start =
+        n.initial ? ir::select(is_first_thread(), rewrite(n.initial), identity) : identity;
+    return ir::for_(i, ir::index(0), array.shape()[0], ir::store(array, {i}, start, true),
+                    ir::LoopKind::unrolled);
+  }
+  Stmt update(const ir::ReducerUpdate& n) {
+    const Buffer array = partial_.at(n.reducer);
+    Expr at = ir::index(0);
+    for (size_t d = 0; d < n.indices.size(); ++d) {
+      at = ir::add(ir::mul(at, n.reducer.shape()[d]), rewrite(n.indices[d]));
+    }
+    const Expr value = rewrite(n.value);
+    return ir::store(array, {at},
+                     reduce_step(n.reducer->reduce, n.reducer->propagate_nan,
+                                 ir::load(array, {at}, true), value),
+                     true);
+  }
+  Stmt finalize(const ir::ReducerFinalize& n) {
+    const Buffer array = partial_.at(n.reducer);
+    const Stmt combine =
+        combine_all_threads(n.reducer->reduce, n.reducer->propagate_nan, array,
+                            *ir::as_int(array.shape()[0]), thread_, threads_, loops_ > 0);
+    const Registers& result = registers_.at(n.dst.buffer);
+    const Var i = Var::make("i", i64);
+    return ir::seq(
+        {combine, ir::for_(i, ir::index(0), array.shape()[0],
+                           ir::store(result.array, {i}, ir::load(array, {i}, true), true),
+                           ir::LoopKind::unrolled)});
+  }
+
+  /// An atomic of the block whose result all threads get.
+  Stmt by_one_thread(const ir::Atomic& n) {
+    const Buffer slot = ir::make_buffer(n.result.name(), n.result.dtype(), ir::MemSpace::shared,
+                                        std::vector<int64_t>{1});
+    const Var own = Var::make(n.result.name(), n.result.dtype());
+    const auto barrier = [&](const char* reason) {
+      return ir::make<ir::Barrier>(n.loc, [&](ir::Barrier& b) { b.reason = reason; });
+    };
+    const Stmt atomic = ir::make<ir::Atomic>(n.loc, [&](ir::Atomic& a) {
+      a = children(Stmt(&n)).as<ir::Atomic>();
+      a.result = own;
+    });
+    std::vector<Stmt> stmts{
+        ir::alloc(slot),
+        ir::if_(is_first_thread(), ir::seq({atomic, ir::store(slot, {ir::index(0)}, own, true)})),
+        barrier("the atomic's result is for all threads"),
+        ir::let(n.result, ir::load(slot, {ir::index(0)}, true))};
+    if (loops_ > 0) stmts.push_back(barrier("the result is replaced in the next turn"));
+    return ir::seq(std::move(stmts));
+  }
+
+  Bounds bounds_;
+  std::vector<Buffer>& aligned_;
+  Var thread_;
+  int64_t threads_ = 0;
+  int loops_ = 0;  // of the block around the present statement
+  std::map<Buffer, Registers, ir::ById> registers_;
+  std::map<Buffer, Buffer, ir::ById> partial_;
+
+  // The box around the present statement.
+  bool in_box_ = false;
+  const ir::Parallel* box_ = nullptr;
+  const Fragment* box_map_ = nullptr;
+  const Layout* box_inverse_ = nullptr;
+  Expr box_slot_;
+  Expr first_replica_;
+  int fast_ = 0;
+};
+
+/// Tensors that vectors access promise their alignment.
+class Align : public ir::Rewriter {
+ public:
+  explicit Align(const std::vector<Buffer>& aligned) : aligned_(aligned) {}
+  using Rewriter::rewrite;
+
+ protected:
+  Buffer rewrite_declaration(const Buffer& buffer) override {
+    const Buffer next = declaration_children(buffer);
+    const bool needed = std::any_of(aligned_.begin(), aligned_.end(),
+                                    [&](const Buffer& b) { return b.same_as(buffer); });
+    if (!needed || next->align >= 16) return next;
+    return ir::make<ir::BufferNode>(buffer.loc(), [&](ir::BufferNode& n) {
+      n = *next.get();
+      n.align = 16;
+    });
+  }
+
+ private:
+  const std::vector<Buffer>& aligned_;
+};
+
+}  // namespace
+
+ir::Program lower_threads(const ir::Program& program) {
+  ir::Program result = program;
+  std::vector<Buffer> aligned;
+  for (Stmt& launch : result.launches) {
+    launch = LowerThreads(program, aligned).launch(launch.as<ir::Launch>());
+  }
+  return aligned.empty() ? result : Align(aligned).rewrite(result);
+}
+
+}  // namespace tw::pass

@@ -1,0 +1,40 @@
+// From what a block does to what each of its threads does: the step to thread IR (GPU).
+#pragma once
+
+#include "tilewright/ir/nodes.h"
+#include "tilewright/layout/fragment.h"
+#include "tilewright/pass/bounds.h"
+
+namespace tw::pass {
+
+/// A fragment in the registers of a thread: its slots as a local array.
+struct Registers {
+  ir::Buffer array;  // [slots]
+  layout::Fragment fragment;
+};
+
+/// Each Parallel becomes a loop over the slots of its fragment, each Reduce a fold over slots, then
+/// over lanes by shuffles, then over warps through shared memory. Fragments become local arrays.
+/// Neighbors in memory move in vectors of up to 16 bytes where alignment is proven; a tensor that
+/// is accessed so promises an alignment of 16 bytes, which the call checks. Needs: spread_loops,
+/// insert_barriers, guard_bounds. Guarantees: thread IR.
+ir::Program lower_threads(const ir::Program& program);
+
+// ---- the parts, one file each ----
+
+/// The fold of one reduction: src and dst in registers. `extents` are the logical extents of src:
+/// what lies beyond takes no part.
+ir::Stmt lower_block_reduce(const ir::Reduce& reduce, const Registers& src, const Registers& dst,
+                            const ir::Var& thread, int64_t threads, bool in_loop);
+/// Combines `count` values per thread of all threads; every thread gets all results.
+ir::Stmt combine_all_threads(ir::ReduceKind kind, bool propagate_nan, const ir::Buffer& values,
+                             int64_t count, const ir::Var& thread, int64_t threads, bool in_loop);
+/// Whether the reduction exchanges through shared memory, with a barrier inside.
+bool crosses_warps(const layout::Fragment& src, const std::vector<int64_t>& dims, int64_t threads);
+
+/// `body` for v = 0 .. width - 1, loads and stores of neighbors as vectors. Iterations are
+/// independent of one another. `aligned` collects tensors that must be aligned to 16 bytes.
+ir::Stmt in_vectors(const ir::Stmt& body, const ir::Var& v, int64_t width, const Bounds& bounds,
+                    std::vector<ir::Buffer>& aligned);
+
+}  // namespace tw::pass

@@ -1,0 +1,73 @@
+#include "tilewright/pass/thread/plan_box.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "tilewright/base/integer.h"
+
+namespace tw::pass {
+namespace {
+
+/// Threads along each dimension, the first being the fastest.
+struct Split {
+  std::vector<int64_t> threads;
+  int64_t slots = INT64_MAX;
+};
+
+/// Tries every divisor of what is left of the threads along `order[d]`, the largest first.
+void split(const std::vector<int64_t>& runs, size_t d, int64_t left, int64_t slots,
+           std::vector<int64_t>& chosen, Split& best) {
+  if (slots >= best.slots) return;
+  if (d == runs.size()) {
+    best = {chosen, slots};
+    return;
+  }
+  for (int64_t t = std::min(left, 2 * runs[d] - 1); t >= 1; --t) {
+    if (left % t != 0) continue;
+    chosen.push_back(t);
+    split(runs, d + 1, left / t, slots * ceil_div(runs[d], t), chosen, best);
+    chosen.pop_back();
+  }
+}
+
+}  // namespace
+
+layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector,
+                          int fast) {
+  const int rank = static_cast<int>(extents.size());
+  while (vector > 1 && extents[static_cast<size_t>(fast)] % vector != 0) vector /= 2;
+  std::vector<int> order{fast};
+  for (int d = rank; d-- > 0;) {
+    if (d != fast) order.push_back(d);
+  }
+  std::vector<int64_t> runs;
+  for (const int d : order) {
+    runs.push_back(extents[static_cast<size_t>(d)] / (d == fast ? vector : 1));
+  }
+  Split best;
+  std::vector<int64_t> chosen;
+  split(runs, 0, threads, 1, chosen, best);
+
+  layout::Coords shape(extents.size());
+  std::vector<layout::Term> terms;
+  int64_t thread = 1, slot = 1;
+  const auto add = [&](int dim, int64_t div, int64_t extent, int out, int64_t& stride) {
+    if (extent > 1) terms.push_back({{{dim, div}}, extent, out, stride});
+    stride *= extent;
+  };
+  add(fast, 1, vector, 1, slot);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const int d = order[i];
+    const int64_t inner = d == fast ? vector : 1, t = best.threads[i];
+    const int64_t outer = ceil_div(runs[i], t);
+    shape[static_cast<size_t>(d)] = inner * t * outer;
+    add(d, inner, t, 0, thread);
+    add(d, inner * t, outer, 1, slot);
+  }
+  shape.push_back(threads / thread);
+  add(rank, 1, threads / thread, 0, thread);
+  return layout::Fragment(layout::Layout(shape, std::move(terms), {threads, slot}));
+}
+
+}  // namespace tw::pass

@@ -1,0 +1,17 @@
+// How the threads of a block share a box of iterations when nothing else decides it.
+#pragma once
+
+#include <cstdint>
+
+#include "tilewright/layout/fragment.h"
+
+namespace tw::pass {
+
+/// A fragment over a box that is padded where its extents don't divide. Each thread gets runs of
+/// `vector` neighbors along `fast` (fewer if these don't divide the extent); neighboring runs are
+/// in neighboring threads; what threads can't share out is repeated in slots. Threads that have
+/// nothing else to do hold copies. Among all ways to split the threads over the dimensions it takes
+/// one with the fewest slots, and of these the one with most threads along `fast`.
+layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector, int fast);
+
+}  // namespace tw::pass

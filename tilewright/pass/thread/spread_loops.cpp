@@ -1,0 +1,448 @@
+#include "tilewright/pass/thread/spread_loops.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "tilewright/base/integer.h"
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/visit.h"
+#include "tilewright/layout/algebra.h"
+#include "tilewright/layout/owner.h"
+#include "tilewright/layout/parse.h"
+#include "tilewright/layout/query.h"
+#include "tilewright/pass/linear.h"
+#include "tilewright/pass/thread/index_layout.h"
+#include "tilewright/pass/thread/plan_box.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+using layout::Coords;
+using layout::Fragment;
+using layout::Layout;
+
+/// Boxes up to this size may be compared element by element.
+constexpr int64_t kLimitOfTrying = 1 << 14;
+/// Registers that the elements of one box may take in a thread before more threads are used.
+constexpr int64_t kSlotsPerThread = 64;
+
+bool is_distributed(const Buffer& buffer) {
+  return buffer.space() == ir::MemSpace::fragment || buffer.space() == ir::MemSpace::local;
+}
+
+struct Use {
+  Buffer buffer;
+  std::vector<Expr> indices;
+  bool write;
+};
+
+/// A parallel loop or a reduction, and what it uses.
+struct Op {
+  Stmt stmt;
+  std::vector<ir::Var> vars;  // of a loop
+  Coords box;
+  std::vector<Use> uses;  // of distributed buffers
+  std::vector<Use> in_memory;
+  std::optional<Fragment> map;
+  bool is_loop() const { return stmt.is<ir::Parallel>(); }
+};
+
+/// The operations of a launch in program order, its distributed buffers, and those that can't be.
+class Collect : public ir::Visitor {
+ public:
+  std::vector<Op> ops;
+  std::map<Buffer, int, ir::ById> depth;  // of the allocation: 0 at the level of the block
+  std::set<Buffer, ir::ById> demoted;
+  std::vector<Use> outside;       // uses at the level of the block
+  std::vector<Buffer> finalized;  // results of reducers: all threads have them
+
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    if (const auto* alloc = stmt.try_as<ir::Alloc>()) {
+      depth[alloc->buffer] = loop_ == nullptr ? 0 : 1;
+      if (alloc->buffer->view_of && is_distributed(alloc->buffer.root())) {
+        demoted.insert(alloc->buffer.root());
+      }
+    } else if (const auto* let = stmt.try_as<ir::Let>(); let != nullptr && loop_ != nullptr) {
+      children(stmt);
+      values_[let->var] = ir::has_load(let->value) ? Expr(let->var) : resolved(let->value);
+      return;
+    } else if (const auto* loop = stmt.try_as<ir::Parallel>()) {
+      Op op{stmt, loop->vars, {}, {}, {}, {}};
+      for (const Expr& e : loop->extents) op.box.push_back(*ir::as_int(e));
+      if (!loop->layout.empty()) op.map = layout::parse_fragment(loop->layout);
+      loop_ = &op;
+      children(stmt);
+      loop_ = nullptr;
+      ops.push_back(std::move(op));
+      return;
+    } else if (stmt.is<ir::Reduce>()) {
+      ops.push_back({stmt, {}, {}, {}, {}, {}});
+      return;
+    } else if (const auto* end = stmt.try_as<ir::ReducerFinalize>()) {
+      finalized.push_back(end->dst.buffer);
+    } else if (const auto* store = stmt.try_as<ir::Store>()) {
+      use({store->buffer, store->indices, true});
+    } else if (const auto* atomic = stmt.try_as<ir::Atomic>()) {
+      use({atomic->buffer, atomic->indices, true});
+      if (is_distributed(atomic->buffer)) demoted.insert(atomic->buffer);
+    } else if (const auto* print = stmt.try_as<ir::Print>(); print != nullptr && print->buffer) {
+      if (is_distributed(print->buffer)) demoted.insert(print->buffer.root());
+    }
+    children(stmt);
+  }
+  void visit(const Expr& expr) override {
+    if (const auto* load = expr.try_as<ir::Load>()) use({load->buffer, load->indices, false});
+    children(expr);
+  }
+
+ private:
+  Expr resolved(const Expr& expr) const { return ir::substitute(expr, values_); }
+  void use(Use u) {
+    for (Expr& index : u.indices) index = resolved(index);
+    const bool own = is_distributed(u.buffer);
+    if (own && depth[u.buffer] > 0) return;  // an array of the iteration
+    if (loop_ == nullptr) {
+      if (own) outside.push_back(std::move(u));
+    } else {
+      (own ? loop_->uses : loop_->in_memory).push_back(std::move(u));
+    }
+  }
+
+  Op* loop_ = nullptr;
+  ir::Substitution values_;
+};
+
+// ---- inference -------------------------------------------------------------------------------
+
+class Inference {
+ public:
+  Inference(Collect& collected, int64_t threads) : all_(collected), threads_(threads) {}
+
+  /// Decides all; the buffers that turned out not to be distributable are in `demoted`.
+  void run() {
+    for (const Buffer& buffer : all_.finalized) {
+      Coords shape;
+      for (int d = 0; d < buffer.rank(); ++d) shape.push_back(buffer.extent(d));
+      fragments_.emplace(buffer, layout::fully_replicated(shape, threads_));
+    }
+    for (Op& op : all_.ops) {
+      if (op.map) spread(op);
+    }
+    propagate();
+    std::vector<Op*> roots;
+    for (Op& op : all_.ops) {
+      if (op.is_loop()) roots.push_back(&op);
+    }
+    std::stable_sort(roots.begin(), roots.end(),
+                     [](const Op* a, const Op* b) { return weight(*a) > weight(*b); });
+    for (Op* op : roots) {
+      if (op->map) continue;
+      plan(*op);
+      spread(*op);
+      propagate();
+    }
+    check();
+  }
+
+  const std::map<Buffer, Fragment, ir::ById>& fragments() const { return fragments_; }
+
+ private:
+  static std::pair<bool, int64_t> weight(const Op& op) {
+    return {!op.in_memory.empty() && !op.uses.empty(), layout::product(op.box)};
+  }
+  bool is_shared(const Buffer& buffer) const { return all_.demoted.contains(buffer.root()); }
+
+  void plan(Op& op) {
+    int fast = static_cast<int>(op.box.size()) - 1;
+    int64_t bits = 8;
+    bool found = false;
+    const auto look = [&](const Use& use) {
+      if (use.indices.empty()) return;
+      const Linear last = Linear::of(use.indices.back());
+      for (size_t d = 0; d < op.vars.size(); ++d) {
+        if (last.coefficient_of(op.vars[d]) != 1 || op.box[d] == 1) continue;
+        if (!found || use.write) fast = static_cast<int>(d);
+        found = true;
+        bits = std::max<int64_t>(bits, use.buffer.dtype().bits());
+      }
+    };
+    for (const Use& use : op.in_memory) look(use);
+    if (!found) {
+      for (const Use& use : op.uses) look(use);
+    }
+    op.map = plan_box(op.box, threads_, found ? 128 / bits : 1, fast);
+  }
+
+  static std::optional<Layout> index_of(const Op& op, const Use& use) {
+    return index_layout(use.indices, op.vars, op.map->shape());
+  }
+
+  /// What a decided operation says of the buffers that it uses.
+  void spread(Op& op) {
+    if (op.map->shape().size() != op.box.size()) return;
+    for (const bool writes : {true, false}) {
+      for (const Use& use : op.uses) {
+        if (use.write != writes || is_shared(use.buffer) || fragments_.contains(use.buffer)) {
+          continue;
+        }
+        const auto index = index_of(op, use);
+        const auto fragment = index ? layout::derive(*op.map, *index) : std::nullopt;
+        if (fragment) decide(use.buffer, *fragment);
+      }
+    }
+  }
+  void decide(const Buffer& buffer, const Fragment& fragment) {
+    for (int d = 0; d < buffer.rank(); ++d) {
+      if (fragment.shape()[static_cast<size_t>(d)] < buffer.extent(d)) return;  // only a part of it
+    }
+    fragments_.emplace(buffer, fragment);
+    changed_ = true;
+  }
+
+  /// The map of a loop in which each iteration runs where its element is; empty if the loop doesn't
+  /// use the buffer one to one.
+  static std::optional<Fragment> pulled_back(const Op& op, const Use& use, const Fragment& of) {
+    if (const auto map = pulled_back(op, use, of, op.box)) return map;
+    Coords box(op.vars.size(), 0);
+    for (int d = 0; d < use.buffer.rank(); ++d) {
+      for (size_t v = 0; v < op.vars.size(); ++v) {
+        if (use.indices[static_cast<size_t>(d)].same_as(op.vars[v])) {
+          box[v] = of.shape()[static_cast<size_t>(d)];
+        }
+      }
+    }
+    for (size_t v = 0; v < box.size(); ++v) {
+      if (box[v] < op.box[v] && (box[v] != 0 || op.box[v] != 1)) return std::nullopt;
+      if (box[v] == 0) box[v] = 1;
+    }
+    return pulled_back(op, use, of, box);
+  }
+  static std::optional<Fragment> pulled_back(const Op& op, const Use& use, const Fragment& of,
+                                             const Coords& box) {
+    const auto index = index_layout(use.indices, op.vars, box);
+    if (!index || index->extents() != of.shape() || !layout::is_bijective(*index)) {
+      return std::nullopt;
+    }
+    Coords shape = box, extents = of.shape();
+    shape.push_back(of.replicas());
+    extents.push_back(of.replicas());
+    std::vector<layout::Term> terms = index->terms();
+    if (of.replicas() > 1) {
+      terms.push_back({{{static_cast<int>(box.size()), 1}}, of.replicas(), of.rank(), 1});
+    }
+    const auto map = layout::compose(Layout(shape, std::move(terms), extents), of.map());
+    if (!map) return std::nullopt;
+    return Fragment(*map);
+  }
+
+  void propagate() {
+    do {
+      changed_ = false;
+      for (Op& op : all_.ops) {
+        op.is_loop() ? propagate_loop(op) : propagate_reduce(op.stmt.as<ir::Reduce>());
+      }
+    } while (changed_);
+  }
+  void propagate_loop(Op& op) {
+    if (op.map) return spread(op);
+    for (const bool writes : {true, false}) {
+      for (const Use& use : op.uses) {
+        const auto known = fragments_.find(use.buffer);
+        if (use.write != writes || known == fragments_.end()) continue;
+        op.map = pulled_back(op, use, known->second);
+        if (op.map) {
+          changed_ = true;
+          return spread(op);
+        }
+      }
+    }
+  }
+  void propagate_reduce(const ir::Reduce& reduce) {
+    const auto src = fragments_.find(reduce.src.buffer);
+    if (src == fragments_.end() || fragments_.contains(reduce.dst.buffer)) return;
+    if (const auto dst = reduced(src->second, reduce.dims)) decide(reduce.dst.buffer, *dst);
+  }
+  static std::optional<Fragment> reduced(const Fragment& src, const std::vector<int64_t>& dims) {
+    const Coords shape = src.shape();
+    Coords extents = shape;
+    std::vector<layout::Term> terms;
+    for (int d = 0; d < src.rank(); ++d) {
+      if (std::find(dims.begin(), dims.end(), d) != dims.end()) {
+        extents[static_cast<size_t>(d)] = 1;
+      } else if (extents[static_cast<size_t>(d)] > 1) {
+        terms.push_back({{{d, 1}}, extents[static_cast<size_t>(d)], d, 1});
+      }
+    }
+    return layout::derive(src, Layout(shape, std::move(terms), extents));
+  }
+
+  // ---- legality (language 17.3) ----
+  void check() {
+    for (const Op& op : all_.ops) {
+      if (!op.is_loop()) {
+        check_reduce(op.stmt.as<ir::Reduce>());
+        continue;
+      }
+      for (const Use& use : op.uses) {
+        if (!is_shared(use.buffer) && !is_own(op, use)) all_.demoted.insert(use.buffer.root());
+      }
+    }
+    for (const Use& use : all_.outside) {
+      const auto known = fragments_.find(use.buffer);
+      const bool everywhere =
+          !use.write && known != fragments_.end() && is_everywhere(known->second);
+      if (!is_shared(use.buffer) && !everywhere) all_.demoted.insert(use.buffer.root());
+    }
+  }
+  bool is_everywhere(const Fragment& fragment) const {
+    return layout::same_owners(fragment, layout::fully_replicated(fragment.shape(), threads_));
+  }
+  bool is_own(const Op& op, const Use& use) const {
+    const auto known = fragments_.find(use.buffer);
+    if (known == fragments_.end()) return false;
+    const Fragment& own = known->second;
+    if (!use.write && is_everywhere(own)) return true;
+    const auto index = index_of(op, use);
+    if (!index) return false;
+    for (size_t d = 0; d < index->extents().size(); ++d) {
+      if (index->extents()[d] > own.shape()[d]) return false;
+    }
+    const auto derived = layout::derive(*op.map, *index);
+    if (derived && layout::same_owners(*derived, own)) return true;
+    const int64_t work = index->size() * (op.map->replicas() + own.replicas());
+    if (work > kLimitOfTrying) return false;
+    return use.write ? layout::writes_own(*op.map, own, *index)
+                     : layout::reads_own(*op.map, own, *index);
+  }
+  void check_reduce(const ir::Reduce& reduce) {
+    const auto src = fragments_.find(reduce.src.buffer), dst = fragments_.find(reduce.dst.buffer);
+    if (src == fragments_.end()) {
+      all_.demoted.insert(reduce.src.buffer.root());
+    } else if (const auto result = reduced(src->second, reduce.dims);
+               dst == fragments_.end() || !result || !layout::same_owners(*result, dst->second)) {
+      all_.demoted.insert(reduce.src.buffer.root());
+    }
+  }
+
+  Collect& all_;
+  int64_t threads_;
+  std::map<Buffer, Fragment, ir::ById> fragments_;
+  bool changed_ = false;
+};
+
+// ---- rewriting -------------------------------------------------------------------------------
+
+/// Moves buffers to shared memory. A reduction of one gets a fragment of its own to read.
+class Demote : public ir::Rewriter {
+ public:
+  explicit Demote(const std::set<Buffer, ir::ById>& demoted) : demoted_(demoted) {}
+  using Rewriter::rewrite;
+
+  Stmt rewrite(const Stmt& stmt) override {
+    const auto* reduce = stmt.try_as<ir::Reduce>();
+    if (reduce == nullptr || !demoted_.contains(reduce->src.buffer.root())) {
+      return stmt ? children(stmt) : stmt;
+    }
+    const Buffer from = rewrite(reduce->src.buffer);
+    const Buffer staged =
+        ir::make_buffer(from.name(), from.dtype(), ir::MemSpace::fragment, from.shape());
+    const Stmt copy = ir::make<ir::Parallel>(stmt.loc(), [&](ir::Parallel& n) {
+      std::vector<Expr> at;
+      for (int d = 0; d < from.rank(); ++d) {
+        n.vars.push_back(ir::Var::make(std::string(1, static_cast<char>('i' + d % 8)), i64));
+        at.push_back(n.vars.back());
+      }
+      n.extents = from.shape();
+      n.body = ir::store(staged, at, ir::load(from, at));
+    });
+    return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& s) {
+      s.stmts = {ir::alloc(staged), copy, ir::make<ir::Reduce>(stmt.loc(), [&](ir::Reduce& r) {
+                   r = *reduce;
+                   r.src = ir::Region::whole(staged);
+                   r.dst = rewrite(reduce->dst);
+                 })};
+    });
+  }
+
+ protected:
+  Buffer rewrite_declaration(const Buffer& buffer) override {
+    const Buffer next = declaration_children(buffer);
+    if (!is_distributed(buffer) || !demoted_.contains(buffer.root())) return next;
+    return ir::make<ir::BufferNode>(buffer.loc(), [&](ir::BufferNode& n) {
+      n = *next.get();
+      n.space = ir::MemSpace::shared;
+    });
+  }
+
+ private:
+  const std::set<Buffer, ir::ById>& demoted_;
+};
+
+Stmt annotate(const Stmt& launch, const Collect& all,
+              const std::map<Buffer, Fragment, ir::ById>& fragments, int64_t threads) {
+  std::map<const ir::Node*, const Op*> ops;
+  for (const Op& op : all.ops) ops[op.stmt.get()] = &op;
+  return ir::rewrite(
+      launch,
+      [&](auto& self, const ir::Launch& n) -> Stmt {
+        return ir::make<ir::Launch>(n.loc, [&](ir::Launch& l) {
+          l = n;
+          l.threads = {threads};
+          l.body = self(n.body);
+        });
+      },
+      [&](auto&, const ir::Parallel& n) -> Stmt {
+        return ir::make<ir::Parallel>(n.loc, [&](ir::Parallel& p) {
+          p = n;
+          p.layout = layout::to_text(*ops.at(&n)->map);
+        });
+      },
+      [&](auto&, const ir::Alloc& n) -> Stmt {
+        const auto known = fragments.find(n.buffer);
+        if (known == fragments.end()) return Stmt(&n);
+        return ir::alloc(n.buffer, n.initial, layout::to_text(known->second));
+      });
+}
+
+/// As many threads as the largest box keeps busy with at most kSlotsPerThread elements each.
+int64_t threads_for(const ir::Launch& launch, const Collect& all) {
+  if (!launch.threads.empty()) return layout::product(launch.threads);
+  int64_t elements = 1;
+  for (const Op& op : all.ops) {
+    if (op.is_loop()) elements = std::max(elements, layout::product(op.box));
+  }
+  int64_t threads = 32;
+  while (threads < 128 && threads * 8 < elements) threads *= 2;
+  while (threads < 1024 && threads * kSlotsPerThread < elements) threads *= 2;
+  return threads;
+}
+
+Stmt spread_launch(Stmt launch) {
+  for (;;) {
+    Collect all;
+    all.visit(launch);
+    const size_t known = all.demoted.size();
+    const int64_t threads = threads_for(launch.as<ir::Launch>(), all);
+    Inference inference(all, threads);
+    if (known == 0) inference.run();
+    if (all.demoted.empty()) return annotate(launch, all, inference.fragments(), threads);
+    launch = Demote(all.demoted).rewrite(launch);
+  }
+}
+
+}  // namespace
+
+ir::Program spread_loops(const ir::Program& program) {
+  ir::Program result = program;
+  for (Stmt& launch : result.launches) launch = spread_launch(launch);
+  return result;
+}
+
+}  // namespace tw::pass

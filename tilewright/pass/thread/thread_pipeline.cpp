@@ -1,0 +1,34 @@
+#include "tilewright/pass/thread/thread_pipeline.h"
+
+#include "tilewright/pass/apply_debug_options.h"
+#include "tilewright/pass/assert_bounds.h"
+#include "tilewright/pass/guard_bounds.h"
+#include "tilewright/pass/simplify.h"
+#include "tilewright/pass/thread/insert_barriers.h"
+#include "tilewright/pass/thread/lower_block_ops.h"
+#include "tilewright/pass/thread/lower_threads.h"
+#include "tilewright/pass/thread/plan_shared.h"
+#include "tilewright/pass/thread/spread_loops.h"
+
+namespace tw::pass {
+
+std::vector<Pass> thread_pipeline(const BlockLimits& limits) {
+  using ir::Level;
+  using ir::Program;
+  const auto simplify = [](const Program& p) { return pass::simplify(p); };
+  return {
+      {"apply_debug_options", Level::tile, Level::tile, apply_debug_options},
+      {"assert_bounds", Level::tile, Level::tile, assert_bounds},
+      {"simplify", Level::tile, Level::tile, simplify},
+      {"lower_block_ops", Level::tile, Level::scheduled, lower_block_ops},
+      {"spread_loops", Level::scheduled, Level::scheduled, spread_loops},
+      {"insert_barriers", Level::scheduled, Level::scheduled, insert_barriers},
+      {"guard_bounds", Level::scheduled, Level::scheduled, guard_bounds},
+      {"lower_threads", Level::scheduled, Level::thread, lower_threads},
+      {"plan_shared", Level::thread, Level::thread,
+       [=](const Program& p) { return plan_shared(p, limits.shared_bytes); }},
+      {"simplify_threads", Level::thread, Level::thread, simplify},
+  };
+}
+
+}  // namespace tw::pass

@@ -1,0 +1,223 @@
+// Loads and stores of neighbors as vectors of up to 16 bytes (language 20.1).
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/equal.h"
+#include "tilewright/ir/visit.h"
+#include "tilewright/pass/linear.h"
+#include "tilewright/pass/thread/lower_threads.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+
+constexpr int64_t kVectorBits = 128;
+
+bool is_tensor(const Buffer& buffer) {
+  return buffer.space() == ir::MemSpace::global || buffer.space() == ir::MemSpace::workspace;
+}
+bool is_memory(const Buffer& buffer) {
+  return is_tensor(buffer) || buffer.space() == ir::MemSpace::shared;
+}
+
+class Vectorize {
+ public:
+  Vectorize(const Var& v, int64_t width, const Bounds& bounds, std::vector<Buffer>& aligned)
+      : v_(v), width_(width), bounds_(bounds), aligned_(aligned) {}
+
+  Stmt run(const Stmt& body) {
+    // A condition that is the same for all neighbors goes around them; one that isn't chooses
+    // between all of them and one by one.
+    if (const auto* branch = body.try_as<ir::If>(); branch != nullptr && !branch->else_body) {
+      if (ir::has_load(branch->cond)) return one_by_one(body);
+      if (!uses(branch->cond, v_)) return ir::if_(branch->cond, run(branch->then_body));
+      const Expr all = for_all(branch->cond);
+      if (!all) return one_by_one(body);
+      return ir::if_(all, run(branch->then_body), one_by_one(ir::with_fresh_bindings(body)));
+    }
+    // Statements that share no values run one after the other, each for all neighbors.
+    if (const auto* seq = body.try_as<ir::Seq>()) {
+      if (seq->stmts.size() == 1) return run(seq->stmts[0]);
+      const bool apart = std::all_of(seq->stmts.begin(), seq->stmts.end(), [](const Stmt& s) {
+        return s.is<ir::Store>() && !is_memory(s.as<ir::Store>().buffer.root());
+      });
+      if (!apart) return one_by_one(body);
+      std::vector<Stmt> stmts;
+      for (const Stmt& s : seq->stmts) stmts.push_back(run(s));
+      return ir::seq(std::move(stmts));
+    }
+    const auto* store = body.try_as<ir::Store>();
+    return store == nullptr ? one_by_one(body) : vectors_of(*store);
+  }
+
+ private:
+  Stmt one_by_one(const Stmt& body) const {
+    const Var v = Var::make("v", i64);
+    return ir::for_(v, ir::index(0), ir::index(width_), ir::substitute(body, {{v_, v}}),
+                    ir::LoopKind::unrolled);
+  }
+
+  /// A conjunction of linear comparisons holds for all neighbors if it does for the first and last.
+  Expr for_all(const Expr& cond) const {
+    const auto at = [&](int64_t v) { return ir::substitute(cond, {{v_, ir::index(v)}}); };
+    const std::function<bool(const Expr&)> linear = [&](const Expr& e) {
+      const auto* op = e.try_as<ir::Op>();
+      if (op == nullptr) return false;
+      if (op->code == ir::OpCode::land) return linear(op->args[0]) && linear(op->args[1]);
+      const bool ordered = op->code == ir::OpCode::lt || op->code == ir::OpCode::le ||
+                           op->code == ir::OpCode::gt || op->code == ir::OpCode::ge;
+      return ordered && op->args[0].dtype() == i64 &&
+             Linear::of(op->args[0]).coefficient_of(v_).has_value() &&
+             Linear::of(op->args[1]).coefficient_of(v_).has_value();
+    };
+    return linear(cond) ? ir::land(at(0), at(width_ - 1)) : Expr();
+  }
+
+  /// Elements per access: a power of two that divides the width, or 1.
+  int64_t run_of(const Buffer& buffer, const std::vector<Expr>& indices) const {
+    if (!is_memory(buffer.root()) || indices.empty() || buffer->address) return 1;
+    if (buffer.dtype().bits() < 8) return 1;
+    for (size_t d = 0; d + 1 < indices.size(); ++d) {
+      if (uses(indices[d], v_)) return 1;
+    }
+    const std::vector<Expr> strides = ir::strides_of(buffer);
+    if (!ir::is_int(strides.back(), 1) || Linear::of(indices.back()).coefficient_of(v_) != 1) {
+      return 1;
+    }
+    int64_t run = std::min(width_, kVectorBits / buffer.dtype().bits());
+    const auto divides = [&](const Expr& e) {
+      const ValueSet set = bounds_.values(e);
+      while (run > 1 && (set.modulus % run != 0 || set.remainder % run != 0)) run /= 2;
+    };
+    for (size_t d = 0; d < indices.size(); ++d) {
+      divides(ir::mul(ir::substitute(indices[d], {{v_, ir::index(0)}}), strides[d]));
+    }
+    if (buffer->offset) divides(buffer->offset);
+    return run;
+  }
+
+  /// Registers for the neighbors that are loaded, and the moves into them.
+  struct Loaded {
+    std::vector<Stmt> stmts;
+    bool failed = false;
+  };
+
+  Stmt move(const Buffer& src, std::vector<Expr> src_index, const Buffer& dst,
+            std::vector<Expr> dst_index, int64_t run, const ir::Store* store) const {
+    // One access, or several one after the other.
+    const Var part = Var::make("part", i64);
+    const int64_t parts = width_ / run;
+    const Expr from = parts == 1 ? ir::index(0) : ir::mul(part, ir::index(run));
+    const auto place = [&](std::vector<Expr> index, const Buffer& buffer) {
+      if (buffer.space() == ir::MemSpace::local) return std::vector<Expr>{from};
+      return ir_indices(std::move(index), from);
+    };
+    const Stmt one = ir::make<ir::Move>({}, [&](ir::Move& n) {
+      n.src = src;
+      n.dst = dst;
+      n.src_indices = place(std::move(src_index), src);
+      n.dst_indices = place(std::move(dst_index), dst);
+      n.count = run;
+      n.streaming = store != nullptr && store->streaming;
+    });
+    if (parts == 1) return one;
+    return ir::for_(part, ir::index(0), ir::index(parts), one, ir::LoopKind::unrolled);
+  }
+  std::vector<Expr> ir_indices(std::vector<Expr> index, const Expr& v) const {
+    for (Expr& e : index) e = ir::substitute(e, {{v_, v}});
+    return index;
+  }
+  Buffer registers(const Buffer& like) const {
+    return ir::make_buffer(like.name(), like.dtype(), ir::MemSpace::local,
+                           std::vector<int64_t>{width_});
+  }
+  void require_alignment(const Buffer& buffer) const {
+    if (is_tensor(buffer.root())) aligned_.push_back(buffer.root());
+  }
+
+  /// One store for all neighbors: its loads as vectors first, then the values, then the store.
+  Stmt vectors_of(const ir::Store& store) {
+    std::vector<Stmt> before, after;
+    std::vector<std::pair<Expr, Buffer>> loaded;
+    const auto vector_load = [&](const Expr& e, const Expr& cond, const Expr& other) -> Expr {
+      const auto& load = e.as<ir::Load>();
+      const int64_t run = run_of(load.buffer, load.indices);
+      if (run < 2 || (!load.unchecked && is_tensor(load.buffer.root()))) return {};
+      for (const auto& [known, buffer] : loaded) {
+        if (!cond && ir::structurally_equal(known, e)) return ir::load(buffer, {v_}, true);
+      }
+      const Buffer array = registers(load.buffer);
+      before.push_back(ir::alloc(array));
+      require_alignment(load.buffer);
+      Stmt get = move(load.buffer, load.indices, array, {}, run, nullptr);
+      if (cond) {
+        const Var v = Var::make("v", i64);
+        get = ir::if_(cond, get,
+                      ir::for_(v, ir::index(0), ir::index(width_),
+                               ir::store(array, {v}, other, true), ir::LoopKind::unrolled));
+      } else {
+        loaded.emplace_back(e, array);
+      }
+      before.push_back(get);
+      return ir::load(array, {v_}, true);
+    };
+    const Expr value = ir::rewrite(
+        store.value,
+        [&](auto& self, const ir::Load& n) -> Expr {
+          const Expr vector = vector_load(Expr(&n), {}, {});
+          return vector ? vector : self.rebuild(n);
+        },
+        [&](auto& self, const ir::Op& n) -> Expr {
+          if (!ir::is_lazy(n.code)) return self.rebuild(n);
+          // A guarded load whose guard is the same for all neighbors.
+          if (n.code == ir::OpCode::if_else && n.args[1].is<ir::Load>() &&
+              n.args[2].is<ir::Const>() && !uses(n.args[0], v_) && !ir::has_load(n.args[0])) {
+            const Expr vector = vector_load(n.args[1], n.args[0], n.args[2]);
+            if (vector) return vector;
+          }
+          return Expr(&n);  // what is evaluated only sometimes stays where it is
+        });
+    const int64_t run = run_of(store.buffer, store.indices);
+    Buffer target = store.buffer;
+    std::vector<Expr> place = store.indices;
+    if (run >= 2 && (store.unchecked || !is_tensor(store.buffer.root()))) {
+      target = registers(store.buffer);
+      place = {v_};
+      before.push_back(ir::alloc(target));
+      require_alignment(store.buffer);
+      after.push_back(move(target, {}, store.buffer, store.indices, run, &store));
+    }
+    std::vector<Stmt> stmts = std::move(before);
+    stmts.push_back(one_by_one(ir::make<ir::Store>(store.buffer.loc(), [&](ir::Store& n) {
+      n = store;
+      n.buffer = target;
+      n.indices = place;
+      n.value = value;
+      n.unchecked = store.unchecked || !target.same_as(store.buffer);
+      n.streaming = store.streaming && target.same_as(store.buffer);
+    })));
+    stmts.insert(stmts.end(), after.begin(), after.end());
+    return ir::make<ir::Seq>({}, [&](ir::Seq& s) { s.stmts = std::move(stmts); });
+  }
+
+  Var v_;
+  int64_t width_;
+  const Bounds& bounds_;
+  std::vector<Buffer>& aligned_;
+};
+
+}  // namespace
+
+Stmt in_vectors(const Stmt& body, const Var& v, int64_t width, const Bounds& bounds,
+                std::vector<Buffer>& aligned) {
+  return Vectorize(v, width, bounds, aligned).run(body);
+}
+
+}  // namespace tw::pass
