@@ -36,7 +36,11 @@ void split(const std::vector<int64_t>& runs, size_t d, int64_t left, int64_t slo
 layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector,
                           int fast) {
   const int rank = static_cast<int>(extents.size());
-  while (vector > 1 && extents[static_cast<size_t>(fast)] % vector != 0) vector /= 2;
+  const int64_t elements = layout::product(extents);
+  while (vector > 1 &&
+         (extents[static_cast<size_t>(fast)] % vector != 0 || elements < threads * vector)) {
+    vector /= 2;
+  }
   std::vector<int> order{fast};
   for (int d = rank; d-- > 0;) {
     if (d != fast) order.push_back(d);

@@ -1,0 +1,74 @@
+// Whole kernels as thread IR, for the eye: tests/golden/thread/*.tw.
+#include "tilewright/pass/thread/lower_threads.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/pass/thread/thread_testing.h"
+#include "tests/support/golden.h"
+
+namespace tw::pass {
+namespace {
+
+void expect_thread_ir(const std::string& name, const std::string& text) {
+  const ir::Program lowered = after(ir::parse_program(text), "simplify_threads");
+  test::expect_golden("thread/" + name + ".tw", ir::print(lowered));
+}
+
+TEST(LowerThreads, KeepsARowInRegistersAndSumsItThroughShuffles) {
+  expect_thread_ir("rms_norm", R"(tilewright ir 1 program "rms_norm" {
+  symbol n input X: bf16[n, 7168] input W: f32[7168] output Y: bf16[n, 7168] scalar eps: f32
+  launch b in n {
+    alloc x: bf16[7168] fragment
+    copy X[b, 0 :+ 7168] -> x
+    alloc square: f32[7168] fragment
+    parallel j in 7168 { square[j] = cast(x[j], f32) * cast(x[j], f32) }
+    alloc s: f32[1] fragment
+    reduce sum square -> s over [0]
+    parallel j in 7168 {
+      Y[b, j] = cast(cast(x[j], f32) * rsqrt(s[0] / 7168.0 + eps) * W[j], bf16)
+    }
+  } })");
+}
+
+TEST(LowerThreads, FoldsGroupsInsideAWarp) {
+  expect_thread_ir("group_cast", R"(tilewright ir 1 program "group_cast" {
+  symbol n input X: bf16[n, 7168] output Q: e4m3[n, 7168] output S: f32[n, 56]
+  launch b in n {
+    alloc x: bf16[7168] fragment
+    copy X[b, 0 :+ 7168] -> x
+    alloc g: f32[56, 128] fragment
+    parallel i in 56, j in 128 { g[i, j] = cast(x[i * 128 + j], f32) }
+    alloc a: f32[56] fragment
+    reduce abs_max g -> a over [1]
+    parallel i in 56 { a[i] = max(a[i], 0.0001) }
+    parallel i in 56 { S[b, i] = a[i] / 448.0 }
+    parallel i in 56, j in 128 { Q[b, i * 128 + j] = cast(g[i, j] * (448.0 / a[i]), e4m3) }
+  } })");
+}
+
+TEST(LowerThreads, GuardsWhatMayLieOutside) {
+  expect_thread_ir("axpy", R"(tilewright ir 1 program "axpy" {
+  symbol n input X: f32[n] inout Y: f32[n]
+  launch b in (n + 1023) // 1024 {
+    parallel i in 1024 { Y[b * 1024 + i] = Y[b * 1024 + i] * 2.0 + X[b * 1024 + i] }
+  } })");
+}
+
+TEST(LowerThreads, SharesOddExtentsAmongOddThreads) {
+  expect_thread_ir("odd", R"(tilewright ir 1 program "odd" {
+  symbol n input X: f32[n, 100] output Y: f32[n, 100] output Z: f32[n]
+  launch b in (n + 6) // 7 with threads=[96] {
+    alloc x: f32[7, 100] fragment
+    copy X[b * 7 :+ 7, 0 :+ 100] -> x
+    alloc c: f32[7, 100] fragment
+    scan sum x -> c along 1
+    alloc m: f32[7] fragment
+    reduce max x -> m over [1]
+    parallel i in 7, j in 100 { c[i, j] = c[i, j] - m[i] + x[i, 99 - j] }
+    copy c -> Y[b * 7 :+ 7, 0 :+ 100]
+    copy m -> Z[b * 7 :+ 7]
+  } })");
+}
+
+}  // namespace
+}  // namespace tw::pass
