@@ -153,4 +153,30 @@ ElementFn reduction_step(ReduceKind kind, DType dtype, bool propagate_nan) {
   return nullptr;
 }
 
+ElementFn atomic_function(ir::AtomicOp op, DType dtype) {
+  using ir::AtomicOp;
+  switch (op) {
+    case AtomicOp::add:
+      return element_function(OpCode::add, dtype);
+    case AtomicOp::max:
+      return element_function(OpCode::max, dtype);
+    case AtomicOp::min:
+      return element_function(OpCode::min, dtype);
+    case AtomicOp::bit_and:
+      return element_function(OpCode::bit_and, dtype);
+    case AtomicOp::bit_or:
+      return element_function(OpCode::bit_or, dtype);
+    case AtomicOp::bit_xor:
+      return element_function(OpCode::bit_xor, dtype);
+    case AtomicOp::load:
+      return [](Bits old, Bits, Bits) { return old; };
+    case AtomicOp::compare_exchange:
+      return [](Bits old, Bits desired, Bits expected) { return old == expected ? desired : old; };
+    case AtomicOp::exchange:
+    case AtomicOp::store:
+      return [](Bits, Bits desired, Bits) { return desired; };
+  }
+  return nullptr;
+}
+
 }  // namespace tw::sim

@@ -26,4 +26,8 @@ Bits reduction_identity(ir::ReduceKind kind, DType dtype);
 /// defined. abs_sum and abs_max map the element first.
 ElementFn reduction_step(ir::ReduceKind kind, DType dtype, bool propagate_nan);
 
+/// What an atomic access leaves in memory: a function of what was there, its value, and the value
+/// that a compare_exchange compares with. Null where the operation isn't defined.
+ElementFn atomic_function(ir::AtomicOp op, DType dtype);
+
 }  // namespace tw::sim

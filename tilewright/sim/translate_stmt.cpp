@@ -217,29 +217,7 @@ Exec Translator::atomic(const ir::Atomic& atomic) {
   const DType dtype = atomic.buffer.dtype();
   const Eval value = atomic.value ? expr(atomic.value) : Eval();
   const Eval compare = atomic.compare ? expr(atomic.compare) : Eval();
-  const auto combine = [&]() -> ElementFn {
-    switch (atomic.op) {
-      case AtomicOp::add:
-        return element_function(ir::OpCode::add, dtype);
-      case AtomicOp::max:
-        return element_function(ir::OpCode::max, dtype);
-      case AtomicOp::min:
-        return element_function(ir::OpCode::min, dtype);
-      case AtomicOp::bit_and:
-        return element_function(ir::OpCode::bit_and, dtype);
-      case AtomicOp::bit_or:
-        return element_function(ir::OpCode::bit_or, dtype);
-      case AtomicOp::bit_xor:
-        return element_function(ir::OpCode::bit_xor, dtype);
-      case AtomicOp::load:
-        return [](Bits old, Bits, Bits) { return old; };
-      case AtomicOp::compare_exchange:
-        return
-            [](Bits old, Bits desired, Bits expected) { return old == expected ? desired : old; };
-      default:  // exchange, store
-        return [](Bits, Bits desired, Bits) { return desired; };
-    }
-  }();
+  const ElementFn combine = atomic_function(atomic.op, dtype);
   TW_CHECK(combine != nullptr, "atomic {} of {}", ir::enum_name(atomic.op), dtype);
   const bool bound = static_cast<bool>(atomic.result);
   return [=, place = place(atomic.buffer, atomic.loc, false), indices = integers(atomic.indices),
