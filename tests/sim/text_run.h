@@ -11,6 +11,7 @@
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/sim/interpreter.h"
+#include "tilewright/sim/twin/twin.h"
 
 namespace tw::sim {
 
@@ -44,10 +45,18 @@ class TextRun {
     return *this;
   }
 
-  RunResult run(const RunOptions& options = {}) {
+  const ir::Program& program() const { return program_; }
+  std::vector<Argument> arguments() const {
     std::vector<Argument> arguments;
     for (const ir::Param& p : program_.params) arguments.push_back(arguments_.at(name_of(p)));
-    return interpret(program_, arguments, options);
+    return arguments;
+  }
+  RunResult run(const RunOptions& options = {}) {
+    return interpret(program_, arguments(), options);
+  }
+  /// The same as thread IR.
+  TwinResult run_twin(const TwinOptions& options = {}) {
+    return sim::run_twin(program_, arguments(), options);
   }
   /// Runs it and gives the findings as text.
   std::string findings(const RunOptions& options = {}) { return to_text(run(options).findings); }

@@ -7,12 +7,16 @@
 namespace tw::sim {
 
 std::string to_text(FindingKind kind) {
-  constexpr std::array kNames = {"uninitialized_read", "out_of_bounds",      "outside_storage",
-                                 "iteration_conflict", "block_conflict",     "extent_mismatch",
-                                 "division_by_zero",   "shift_out_of_range", "signed_overflow",
-                                 "loop_step",          "endless_loop",       "false_assumption",
-                                 "failed_assert"};
-  static_assert(kNames.size() == static_cast<size_t>(FindingKind::failed_assert) + 1);
+  constexpr std::array kNames = {"uninitialized_read", "out_of_bounds",
+                                 "outside_storage",    "iteration_conflict",
+                                 "block_conflict",     "extent_mismatch",
+                                 "division_by_zero",   "shift_out_of_range",
+                                 "signed_overflow",    "loop_step",
+                                 "endless_loop",       "false_assumption",
+                                 "failed_assert",      "race",
+                                 "divergent_barrier",  "divergent_warp",
+                                 "deadlock",           "misaligned"};
+  static_assert(kNames.size() == static_cast<size_t>(FindingKind::misaligned) + 1);
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -1,4 +1,5 @@
-// What the interpreter reports: one finding per place in the program and kind of mistake.
+// What the interpreter and the twin report: one finding per place in the program and kind of
+// mistake.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,12 @@ enum class FindingKind : uint8_t {
   endless_loop,        // more steps than RunOptions::max_steps
   false_assumption,    //
   failed_assert,       // the launch stops there
+  // The twin's own:
+  race,               // two threads, nothing orders them, and one of them writes
+  divergent_barrier,  // not all threads of the block reach it
+  divergent_warp,     // not all lanes of a warp are at its operation
+  deadlock,           // threads that wait at named barriers for ever
+  misaligned,         // an access whose address is no multiple of its size
 };
 
 /// One mistake. `text` says what happened, with the author's names and the values; further
@@ -32,7 +39,8 @@ struct Finding {
   SourceLoc where;
   std::string text;
   int64_t count = 1;
-  /// Of a conflict: the two iterations (blocks). Empty otherwise.
+  /// Of a conflict: the two iterations (blocks). Of a race: each thread's block, then the thread.
+  /// Empty otherwise.
   std::vector<int64_t> first, second;
 };
 

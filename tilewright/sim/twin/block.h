@@ -1,0 +1,134 @@
+// A block of the grid while it runs: its threads, its shared memory, and who waits where.
+// Internal to sim/twin: twin.h is the interface.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tilewright/sim/twin/code.h"
+#include "tilewright/sim/twin/memory.h"
+#include "tilewright/sim/twin/order.h"
+#include "tilewright/sim/twin/twin.h"
+
+namespace tw::sim::twin {
+
+inline constexpr int32_t kLanes = 32;
+
+/// What the blocks of a launch have in common.
+struct LaunchState {
+  LaunchState(const LaunchCode& code, const TwinOptions& options, TwinResult* result)
+      : code(code), options(options), result(result), random(options.seed) {}
+
+  const LaunchCode& code;
+  const TwinOptions& options;
+  TwinResult* result;
+  std::string kernel;  // its name in findings
+  std::vector<int64_t> grid;
+  std::vector<Memory>* memories = nullptr;
+  Intervals intervals;
+  /// What the last release at an atomic location has passed on.
+  std::map<const std::byte*, Clocks> released;
+  bool stopped = false;  // the run can't go on
+
+  /// Reports a mistake, or counts one that is known; the new finding, or null.
+  Finding* report(FindingKind kind, const ir::Node* place, const std::string& text);
+  bool is_known(FindingKind kind, const ir::Node* place);
+  void print(std::string line);
+  uint64_t next_random();
+  /// What undefined contents are filled with.
+  std::byte poison() const { return static_cast<std::byte>(0xA5 ^ (options.seed & 0xFF)); }
+
+ private:
+  uint64_t random;
+  std::map<std::pair<const ir::Node*, FindingKind>, size_t> known_;
+};
+
+struct Thread {
+  enum class State : uint8_t { ready, at_warp, at_barrier, ended };
+  State state = State::ready;
+  uint32_t pc = 0;  // of the instruction that is next, or that it waits at
+  int64_t steps = 0;
+  Bits* regs = nullptr;
+  std::byte* local = nullptr;
+  uint8_t* written = nullptr;  // of its local bytes
+};
+
+class Block {
+ public:
+  Block(LaunchState& launch, int64_t number);
+
+  enum class Status : uint8_t { working, done };
+  /// Runs the threads until all have ended (or the launch is stopped), or until nothing but loops
+  /// has happened for a while: perhaps they wait for another block.
+  Status run();
+
+ private:
+  /// Where an access leads to.
+  struct Target {
+    Memory* memory = nullptr;  // null: a local array
+    std::byte* data = nullptr;
+    int64_t byte = 0;  // from the beginning of the memory, or of the thread's local bytes
+    int bytes = 1;
+    int nibble = 0;  // bits by which a value of 4 bits is shifted
+  };
+
+  // Execution (execute.cpp)
+  void execute(int32_t number);
+  bool locate(const Thread& t, const Access& access, Target* target);
+  bool find_memory(const Thread& t, const Access& access, const Index& index, int64_t bit,
+                   Target* target);
+  Bits load(Thread& t, uint32_t access);
+  void store(Thread& t, uint32_t access, Bits value);
+  void move(Thread& t, uint32_t dst, uint32_t src);
+  Bits exchange(Thread& t, uint32_t access, const AtomicCode& atomic);
+  void check_written(const Thread& t, const Access& access, const Target& target);
+  void print(Thread& t, const MessageCode& message, const ir::Node* node);
+
+  // Who touches what (touch.cpp)
+  void touch(const Thread& t, uint32_t access, const Target& target, Touch how);
+  const Record* conflict(const Trace& trace, int32_t thread, const Record& me, Touch how) const;
+  void remember(Trace* trace, int32_t thread, const Record& me, Touch how);
+  void report_race(const Thread& t, const Record& me, Touch how, const Record& other,
+                   const Trace& trace);
+
+  // Waiting for each other (block.cpp, warp.cpp)
+  bool run_warp(int32_t warp);
+  bool resolve_warp(int32_t warp);
+  void execute_warp(int32_t warp, const WarpOpCode& op);
+  void arrive(int32_t thread, const ir::Barrier& barrier);
+  bool resolve_barrier();
+  void report_stuck();
+
+  // Words
+  int32_t number_of(const Thread& t) const { return static_cast<int32_t>(&t - threads_.data()); }
+  const ir::Node* node_at(const Thread& t) const { return launch_.code.nodes[t.pc]; }
+  std::string thread_text(int32_t thread) const;
+  std::string whereabouts(int32_t thread) const;
+  std::string element_of(const Thread& t, const Access& access) const;
+  Index index_of(const Thread& t, const Access& access) const;
+  void report(FindingKind kind, const ir::Node* node, const std::string& text);
+
+  LaunchState& launch_;
+  int64_t number_;
+  std::vector<int64_t> at_;  // its place in the grid
+  BlockOrder order_;
+  Memory shared_;
+  std::vector<Thread> threads_;
+  std::vector<Bits> registers_;
+  std::vector<std::byte> local_;
+  std::vector<uint8_t> local_written_;
+  std::array<std::vector<int32_t>, 16> waiting_;  // by number of the barrier
+  int64_t quantum_ = 0;   // iterations that the thread may still run before others have their turn
+  bool changed_ = false;  // some thread began to wait, went on or ended
+};
+
+/// `[0, 3]` of a block's number.
+std::vector<int64_t> place_in(int64_t number, const std::vector<int64_t>& grid);
+/// `p.tw:5`, or the statement's kind where nothing is known.
+std::string position_text(const ir::Node* node);
+
+}  // namespace tw::sim::twin

@@ -1,0 +1,115 @@
+// Races: what each access meets at the units of memory that it touches.
+#include "tilewright/base/format.h"
+#include "tilewright/sim/twin/block.h"
+
+namespace tw::sim::twin {
+
+const Record* Block::conflict(const Trace& trace, int32_t thread, const Record& me,
+                              Touch how) const {
+  const auto unordered = [&](const Record& r) {
+    return r.interval != 0 && r.interval != me.interval && !order_.knows(thread, r.interval);
+  };
+  if (unordered(trace.write)) return &trace.write;
+  for (const Record& r : trace.atomics) {
+    if (r.interval == 0) continue;
+    // Atomic accesses don't disturb each other, unless one of them is one to its block alone.
+    if (how == Touch::atomic) {
+      const bool other_block = launch_.intervals[r.interval].block != number_;
+      const auto& all = launch_.code.accesses;
+      if (!other_block || !(all[r.access].block_scope || all[me.access].block_scope)) continue;
+    }
+    if (unordered(r)) return &r;
+  }
+  if (how == Touch::read) return nullptr;
+  for (const Record& r : trace.reads) {
+    if (unordered(r)) return &r;
+  }
+  return nullptr;
+}
+
+void Block::remember(Trace* trace, int32_t thread, const Record& me, Touch how) {
+  if (how == Touch::write) {
+    // Whoever is ordered after this write is so after all that happened before it.
+    *trace = Trace{.write = me};
+    return;
+  }
+  const auto keep = [&](Record* slots, size_t count) {
+    size_t chosen = static_cast<size_t>(thread / kLanes) % count;
+    for (size_t i = count; i-- > 0;) {
+      if (slots[i].interval == me.interval) return;
+      if (slots[i].interval == 0 || order_.knows(thread, slots[i].interval)) chosen = i;
+    }
+    slots[chosen] = me;
+  };
+  if (how == Touch::read) keep(trace->reads.data(), trace->reads.size());
+  if (how == Touch::atomic) keep(trace->atomics.data(), trace->atomics.size());
+}
+
+void Block::touch(const Thread& t, uint32_t number, const Target& target, Touch how) {
+  Memory& memory = *target.memory;
+  if (!memory.is_watched()) return;
+  const int32_t thread = number_of(t);
+  const Record me{order_.now(thread), number};
+  const LaunchCode& code = launch_.code;
+  const auto root_of = [&](const Record& r) {
+    return code.buffers[static_cast<size_t>(code.accesses[r.access].buffer)].root;
+  };
+  const int64_t last = (target.byte + target.bytes - 1) / memory.unit();
+  for (int64_t unit = target.byte / memory.unit(); unit <= last; ++unit) {
+    Trace& trace = memory.trace(unit);
+    if (const Record* other = conflict(trace, thread, me, how)) {
+      report_race(t, me, how, *other, trace);
+    } else if (how == Touch::read && target.memory == &shared_ && trace.write.interval != 0 &&
+               trace.atomics[0].interval == 0 && root_of(trace.write) != root_of(me)) {
+      const Access& access = code.accesses[number];
+      report(FindingKind::uninitialized_read, access.node,
+             format("{} reads {} before it is written: {} wrote these bytes last ({})",
+                    thread_text(thread), element_of(t, access),
+                    code.buffers[static_cast<size_t>(root_of(trace.write))].buffer.name(),
+                    position_text(code.accesses[trace.write.access].node)));
+    }
+    remember(&trace, thread, me, how);
+  }
+}
+
+void Block::report_race(const Thread& t, const Record& me, Touch how, const Record& other,
+                        const Trace& trace) {
+  const LaunchCode& code = launch_.code;
+  const Access& mine = code.accesses[me.access];
+  const Access& theirs = code.accesses[other.access];
+  if (launch_.is_known(FindingKind::race, mine.node)) {
+    launch_.report(FindingKind::race, mine.node, "");
+    return;
+  }
+  const auto verb = [](Touch touch) {
+    return touch == Touch::read ? "read" : touch == Touch::write ? "written" : "updated atomically";
+  };
+  const bool was_read =
+      &other >= trace.reads.data() && &other < trace.reads.data() + trace.reads.size();
+  const Touch was = &other == &trace.write ? Touch::write : was_read ? Touch::read : Touch::atomic;
+  const Interval& then = launch_.intervals[other.interval];
+  const int32_t thread = number_of(t);
+  const std::vector<int64_t> their_block = place_in(then.block, launch_.grid);
+  std::string through;
+  const ir::Buffer& buffer = code.buffers[static_cast<size_t>(mine.buffer)].buffer;
+  const ir::Buffer& their_buffer = code.buffers[static_cast<size_t>(theirs.buffer)].buffer;
+  if (!buffer.same_as(their_buffer)) through = ", as " + their_buffer.name();
+  std::string text = format("{} is {} by thread {} of block {} ({}{}) and {} by thread {}",
+                            element_of(t, mine), verb(was), then.thread, their_block,
+                            position_text(theirs.node), through, verb(how), thread);
+  if (then.block != number_) {
+    text += format(" of block {}; only atomics and the end of a launch order blocks", at_);
+  } else if (then.thread / kLanes == thread / kLanes) {
+    text += " with no sync_warp or barrier between";
+  } else {
+    text += " with no barrier between";
+  }
+  Finding* finding = launch_.report(FindingKind::race, mine.node, text);
+  if (finding == nullptr) return;
+  finding->first = their_block;
+  finding->first.push_back(then.thread);
+  finding->second = at_;
+  finding->second.push_back(thread);
+}
+
+}  // namespace tw::sim::twin

@@ -1,0 +1,284 @@
+#include "tilewright/sim/twin/twin.h"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <utility>
+
+#include "tilewright/base/convert.h"
+#include "tilewright/base/format.h"
+#include "tilewright/sim/translate.h"
+#include "tilewright/sim/twin/assemble.h"
+#include "tilewright/sim/twin/block.h"
+
+namespace tw::sim {
+namespace twin {
+namespace {
+
+/// A tensor of the call: which memory it lies in and how.
+struct Bound {
+  int memory = 0;
+  int64_t base = 0;  // byte of element (0, ...) in that memory
+  std::vector<int64_t> shape, strides;
+};
+
+/// A run of a program.
+class Run {
+ public:
+  Run(const ir::Program& program, const std::vector<Argument>& arguments,
+      const TwinOptions& options)
+      : program_(program),
+        arguments_(arguments),
+        options_(options),
+        sizes_(run_options_),
+        machine_(run_options_) {
+    run_options_.symbols = options.symbols;
+  }
+
+  TwinResult run();
+
+ private:
+  int64_t value_of(const ir::Expr& e) {
+    const Eval eval = sizes_.integer(e);
+    machine_.vars.resize(std::max(machine_.vars.size(), sizes_.variables()));
+    return static_cast<int64_t>(eval(machine_));
+  }
+  void set(const ir::Var& var, Bits bits) {
+    const size_t slot = sizes_.slot(var);
+    machine_.vars.resize(std::max(machine_.vars.size(), slot + 1));
+    machine_.vars[slot] = bits;
+    scalars_.emplace_back(var, bits);
+  }
+  void bind_parameters();
+  void bind_workspaces();
+  int memory_of(std::byte* begin, std::byte* end, bool unwritten);
+  LaunchCode code_of(const ir::Launch& launch);
+  void set_buffers(const Assembler& assembler, LaunchCode* code);
+  void watch(const LaunchCode& code);
+  /// False when the program stopped.
+  bool launch(const ir::Launch& launch);
+
+  const ir::Program& program_;
+  const std::vector<Argument>& arguments_;
+  const TwinOptions& options_;
+  RunOptions run_options_;
+  Translator sizes_;  // evaluates grids, guards and shapes
+  Machine machine_;
+  std::vector<std::pair<ir::Var, Bits>> scalars_;
+  std::map<ir::Buffer, Bound, ir::ById> bound_;
+  std::vector<Memory> memories_;
+  TwinResult result_;
+};
+
+/// The memory from begin to end; overlapping pieces become one.
+int Run::memory_of(std::byte* begin, std::byte* end, bool unwritten) {
+  for (size_t i = 0; i < memories_.size(); ++i) {
+    Memory& m = memories_[i];
+    if (begin == end || m.bytes() == 0 || end <= m.data() || m.data() + m.bytes() <= begin)
+      continue;
+    std::byte* const low = std::min(begin, m.data());
+    const int64_t moved = m.data() - low;
+    m = Memory(low, std::max(end, m.data() + m.bytes()) - low);
+    for (auto& [buffer, bound] : bound_) {
+      if (bound.memory == static_cast<int>(i)) bound.base += moved;
+    }
+    return static_cast<int>(i);
+  }
+  memories_.emplace_back(begin, end - begin);
+  if (unwritten) memories_.back().track_writes();
+  return static_cast<int>(memories_.size() - 1);
+}
+
+void Run::bind_parameters() {
+  for (size_t p = 0; p < arguments_.size(); ++p) {
+    const ir::Param& param = program_.params[p];
+    const Argument& argument = arguments_[p];
+    if (param.kind == ir::ParamKind::scalar) {
+      set(param.var, argument.scalar);
+      continue;
+    }
+    Bound bound{.shape = argument.shape, .strides = argument.strides};
+    const size_t rank = param.buffer.shape().size();
+    bound.shape.resize(rank);  // an absent tensor has no elements
+    if (bound.strides.empty()) {
+      bound.strides.assign(rank, 1);
+      for (size_t dim = rank; dim-- > 1;) {
+        bound.strides[dim - 1] = bound.strides[dim] * bound.shape[dim];
+      }
+    }
+    int64_t lowest = 0, highest = 0;
+    for (size_t dim = 0; dim < rank; ++dim) {
+      const int64_t reach = (bound.shape[dim] - 1) * bound.strides[dim];
+      (reach < 0 ? lowest : highest) += reach;
+    }
+    const int64_t width = param.buffer.dtype().bits();
+    auto* const data = static_cast<std::byte*>(argument.data);
+    const bool empty = data == nullptr || points_in(bound.shape) == 0;
+    std::byte* const begin = empty ? data : data + lowest * width / 8;
+    std::byte* const end = empty ? data : data + ((highest + 1) * width + 7) / 8;
+    bound.memory = memory_of(begin, end, param.kind == ir::ParamKind::output);
+    if (!empty) bound.base = data - memories_[static_cast<size_t>(bound.memory)].data();
+    bound_[param.buffer] = std::move(bound);
+  }
+  for (const MemoryRange& range : options_.memory) {
+    auto* const data = static_cast<std::byte*>(range.data);
+    memory_of(data, data + range.bytes, false);
+  }
+}
+
+void Run::bind_workspaces() {
+  for (const ir::Workspace& workspace : program_.workspaces) {
+    Bound bound{.memory = static_cast<int>(memories_.size())};
+    for (const ir::Expr& extent : workspace.buffer.shape()) bound.shape.push_back(value_of(extent));
+    bound.strides.assign(bound.shape.size(), 1);
+    for (size_t dim = bound.shape.size(); dim-- > 1;) {
+      bound.strides[dim - 1] = bound.strides[dim] * bound.shape[dim];
+    }
+    const int64_t bytes = (points_in(bound.shape) * workspace.buffer.dtype().bits() + 7) / 8;
+    memories_.emplace_back(bytes, static_cast<std::byte>(0xA5 ^ (options_.seed & 0xFF)));
+    if (workspace.zero) memories_.back().zero();
+    bound_[workspace.buffer] = std::move(bound);
+  }
+}
+
+/// Puts what the call has determined into the registers.
+void Run::set_buffers(const Assembler& assembler, LaunchCode* code) {
+  for (const auto& [var, bits] : scalars_) {
+    if (const std::optional<Reg> reg = assembler.known(var)) code->registers[*reg] = bits;
+  }
+  for (BufferCode& b : code->buffers) {
+    const auto bound = bound_.find(b.buffer);
+    if (bound == bound_.end()) continue;
+    b.memory = bound->second.memory;
+    b.base = bound->second.base;
+    for (size_t dim = 0; dim < b.shape.size(); ++dim) {
+      code->registers[b.shape[dim]] = static_cast<Bits>(bound->second.shape[dim]);
+      code->registers[b.strides[dim]] = static_cast<Bits>(bound->second.strides[dim]);
+    }
+  }
+}
+
+LaunchCode Run::code_of(const ir::Launch& launch) {
+  Assembler assembler;
+  LaunchCode code = assembler.assemble(launch);
+  set_buffers(assembler, &code);
+  for (const BufferCode& b : code.buffers) {
+    if (b.space != Space::shared) continue;
+    const int64_t base = code.buffers[static_cast<size_t>(b.root)].base;
+    code.shared_unit = static_cast<int>(
+        std::gcd(std::gcd(code.shared_unit, base), static_cast<int64_t>(std::max(b.width / 8, 1))));
+  }
+  return code;
+}
+
+/// Watches the memory that the launch writes; what is only read has no races.
+void Run::watch(const LaunchCode& code) {
+  std::vector<int> unit(memories_.size(), 16);
+  std::vector<bool> written(memories_.size(), false);
+  const auto narrow = [&](int memory, int width) {
+    int& u = unit[static_cast<size_t>(memory)];
+    u = std::gcd(u, std::max(width / 8, 1));
+  };
+  const auto for_memories = [&](int buffer, const auto& f) {
+    const BufferCode& b = code.buffers[static_cast<size_t>(buffer)];
+    if (b.space != Space::global) return;
+    const BufferCode& root = code.buffers[static_cast<size_t>(b.root)];
+    for (size_t m = 0; m < memories_.size(); ++m) {
+      if (b.buffer->address || root.memory == static_cast<int>(m)) f(static_cast<int>(m), b);
+    }
+  };
+  for (const Access& access : code.accesses) {
+    for_memories(access.buffer, [&](int m, const BufferCode& b) {
+      narrow(m, b.width);
+      narrow(m, static_cast<int>(
+                    std::gcd(int64_t{16}, code.buffers[static_cast<size_t>(b.root)].base)) *
+                    8);
+    });
+  }
+  for (const Instruction& in : code.instructions) {
+    const bool writes = in.code == Code::store || in.code == Code::move_out ||
+                        (in.code == Code::atomic && code.atomics[in.b].writes);
+    if (!writes) continue;
+    for_memories(code.accesses[in.a].buffer,
+                 [&](int m, const BufferCode&) { written[static_cast<size_t>(m)] = true; });
+  }
+  for (size_t m = 0; m < memories_.size(); ++m) {
+    if (written[m] && memories_[m].bytes() > 0) {
+      memories_[m].watch(unit[m]);
+    } else {
+      memories_[m].stop_watching();
+    }
+  }
+}
+
+bool Run::launch(const ir::Launch& launch) {
+  const LaunchCode code = code_of(launch);
+  LaunchState state(code, options_, &result_);
+  state.kernel = launch.name.empty() ? program_.name : launch.name;
+  state.memories = &memories_;
+  for (const ir::Expr& extent : launch.grid) state.grid.push_back(value_of(extent));
+  for (const BufferCode& b : code.buffers) {
+    if (b.space != Space::shared || b.bytes == 0 || b.base + b.bytes <= code.shared_bytes) continue;
+    state.report(FindingKind::outside_storage, b.buffer.get(),
+                 format("{} has bytes {} to {} of {} bytes of shared memory", b.buffer.name(),
+                        b.base, b.base + b.bytes, code.shared_bytes));
+  }
+  watch(code);
+
+  std::deque<int64_t> waiting(options_.blocks.begin(), options_.blocks.end());
+  if (waiting.empty()) {
+    waiting.resize(static_cast<size_t>(points_in(state.grid)));
+    std::iota(waiting.begin(), waiting.end(), int64_t{0});
+  }
+  for (const int64_t block : waiting) {
+    TW_REQUIRE(block >= 0 && block < points_in(state.grid),
+               "{}: there is no block {} in a grid of {}", state.kernel, block, state.grid);
+  }
+  if (options_.seed != 0) {
+    for (size_t i = waiting.size(); i-- > 1;) {
+      std::swap(waiting[i], waiting[state.next_random() % (i + 1)]);
+    }
+  }
+  // Blocks run one after the other. One that only goes round in a loop may wait for another, so
+  // the next one begins and both take turns.
+  std::deque<std::unique_ptr<Block>> begun;
+  while ((!waiting.empty() || !begun.empty()) && !state.stopped) {
+    if (!waiting.empty()) {
+      begun.push_front(std::make_unique<Block>(state, waiting.front()));
+      waiting.pop_front();
+    }
+    std::unique_ptr<Block> block = std::move(begun.front());
+    begun.pop_front();
+    if (block->run() == Block::Status::working) begun.push_back(std::move(block));
+  }
+  return !state.stopped;
+}
+
+TwinResult Run::run() {
+  const std::vector<int64_t> symbols = solve_symbols(program_, arguments_, run_options_);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const ir::Var& var = program_.symbols[i].var;
+    set(var, encode(symbols[i], var.dtype()));
+  }
+  bind_parameters();
+  bind_workspaces();
+  bool found = false;  // the variant of the present launch that runs
+  for (const ir::Stmt& s : program_.launches) {
+    const auto& node = s.as<ir::Launch>();
+    const bool last = !node.guard;
+    const bool skip = found || (!last && value_of(node.guard) == 0);
+    found = !last && (found || !skip);
+    if (!skip && !launch(node)) break;
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+}  // namespace twin
+
+TwinResult run_twin(const ir::Program& program, const std::vector<Argument>& arguments,
+                    const TwinOptions& options) {
+  return twin::Run(program, arguments, options).run();
+}
+
+}  // namespace tw::sim
