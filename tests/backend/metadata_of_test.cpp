@@ -34,6 +34,18 @@ TEST(MetadataOf, DescribesParametersInTheOrderOfTheCall) {
             "    main_0 grid [(n + 7) // 8]\n");
 }
 
+TEST(MetadataOf, AGpuGetsThreadsAndClusters) {
+  const ir::Program program = ir::parse_program(R"(tilewright ir 1 program "p" {
+    output y: f32[4]
+    launch b in 4 with threads=[64, 2], cluster=[2], cooperative, dependent_launch { y![b] = 1.0 } })");
+  const auto text = [&](DeviceKind device) {
+    const std::string all = runtime::to_text(metadata_of(program, "t", device));
+    return all.substr(all.find(" grid "));
+  };
+  EXPECT_EQ(text(DeviceKind::cuda), " grid [4] threads [64, 2] cluster [2] cooperative dependent\n");
+  EXPECT_EQ(text(DeviceKind::cpu), " grid [4]\n");
+}
+
 TEST(MetadataOf, LaunchesThatStandInAreVariants) {
   const runtime::KernelMetadata m = metadata(R"(
     symbol n: i64

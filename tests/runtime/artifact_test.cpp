@@ -128,6 +128,7 @@ TEST_F(ArtifactTest, AKernelForAnotherDeviceIsNotLoadedAsCpuCode) {
   KernelMetadata metadata = scale_metadata();
   metadata.device = DeviceKind::cuda;
   metadata.target = "cuda:sm_90a";
+  metadata.launches[0].variants[0].threads = {128};
   write_artifact(path("f"), metadata, "cubin");
   EXPECT_EQ(error_of([&] { load_cpu_artifact(path("f")); }),
             "load: " + path("f") + " is for cuda:sm_90a, not for the CPU");

@@ -226,6 +226,15 @@ TEST_F(Call, ChecksTheGrid) {
             "many to count");
 }
 
+TEST_F(Call, ChecksThatClustersDivideTheGrid) {
+  KernelMetadata metadata = recorded({}, {m});
+  metadata.launches[0].variants[0].cluster = {2};
+  const LoadedKernel kernel = kernel_of(metadata, {{"a", record<'a'>}});
+  call(kernel, {vector(4)});
+  EXPECT_EQ(call_error(kernel, {vector(3)}),
+            "error[E-HOST-10]: f: grid[0] of launch main is 3, clusters need a multiple of 2");
+}
+
 TEST_F(Call, AMissingEntryIsFoundWhenTheKernelIsLoaded) {
   EXPECT_EQ(error_of([] { kernel_of(gemm_metadata(), {}); }), "no entry 'gemm_main'");
 }

@@ -77,6 +77,25 @@ TEST(Metadata, PrintsForDumps) {
             "    norm_main grid [m, 2, 1] scratch 128 bytes\n");
 }
 
+TEST(Metadata, ALaunchOnAGpuHasThreadsClustersAndSharedMemory) {
+  KernelMetadata metadata = full();
+  metadata.device = DeviceKind::cuda;
+  metadata.launches[0].variants[0] = {.entry = "norm_aligned",
+                                      .grid = {4},
+                                      .threads = {128, 2},
+                                      .cluster = {2},
+                                      .shared_bytes = 65536,
+                                      .cooperative = true,
+                                      .dependent_launch = true};
+  metadata.launches[0].variants.resize(1);
+  EXPECT_EQ(metadata_from_json(to_json(metadata)), metadata);
+  const std::string text = to_text(metadata);
+  EXPECT_TRUE(text.ends_with(
+      "    norm_aligned grid [4] threads [128, 2] cluster [2] shared 65536 bytes cooperative "
+      "dependent\n"))
+      << text;
+}
+
 // The text with one part replaced.
 std::string edited(const std::string& from, const std::string& to) {
   std::string json = to_json(full());
@@ -90,8 +109,8 @@ std::string read_error(const std::string& json) {
 }
 
 TEST(Metadata, AnotherVersionIsRefusedByName) {
-  EXPECT_EQ(read_error(edited(R"("tilewright_kernel":2)", R"("tilewright_kernel":3)")),
-            "metadata of a kernel has format version 3, this library reads version 2");
+  EXPECT_EQ(read_error(edited(R"("tilewright_kernel":3)", R"("tilewright_kernel":4)")),
+            "metadata of a kernel has format version 4, this library reads version 3");
 }
 
 TEST(Metadata, TextThatIsNoMetadataIsAnError) {
@@ -156,6 +175,14 @@ TEST(Metadata, IsVerified) {
             prefix + "launch main: a grid of 0 extents");
   EXPECT_EQ(broken([](KernelMetadata& m) { m.launches[0].grid_limit.pop_back(); }),
             prefix + "launch main: 2 grid limits");
+  EXPECT_EQ(broken([](KernelMetadata& m) { m.launches[0].variants[0].threads = {32, 33}; }),
+            prefix + "launch main: [32, 33] threads");
+  EXPECT_EQ(broken([](KernelMetadata& m) { m.launches[0].variants[0].cluster = {0}; }),
+            prefix + "launch main: 0 blocks in a cluster");
+  EXPECT_EQ(broken([](KernelMetadata& m) { m.launches[0].variants[0].shared_bytes = -1; }),
+            prefix + "launch main: -1 bytes of shared memory");
+  EXPECT_EQ(broken([](KernelMetadata& m) { m.device = DeviceKind::cuda; }),
+            prefix + "launch main: no threads");
   EXPECT_EQ(broken([](KernelMetadata&) {}), "no error");
 }
 

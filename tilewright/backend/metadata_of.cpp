@@ -145,6 +145,12 @@ runtime::KernelMetadata metadata_of(const ir::Program& program, const std::strin
     for (const ir::Expr& extent : launch.grid) {
       variant.grid.push_back(host_expr(extent, program));
     }
+    if (device != DeviceKind::cpu) {  // which runs its blocks as it likes
+      variant.threads = launch.threads;
+      variant.cluster = launch.cluster;
+      variant.cooperative = launch.cooperative;
+      variant.dependent_launch = launch.dependent_launch;
+    }
     metadata.launches.back().variants.push_back(std::move(variant));
     stands_in = static_cast<bool>(launch.guard);
   }

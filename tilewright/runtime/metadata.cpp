@@ -133,12 +133,29 @@ class Verifier {
       require(!variant.grid.empty() && variant.grid.size() <= 3,
               format("{}: a grid of {} extents", where, variant.grid.size()));
       require(variant.scratch_bytes >= 0, format("{}: negative scratch", where));
+      check_threads(variant, where);
       check_expr(variant.guard, where);
       for (const HostExpr& extent : variant.grid) check_expr(extent, where);
     }
     const HostExpr& last = launch.variants.back().guard;
     require(last.is_constant() && last.constant() != 0,
             format("{}: the last variant has a guard", where));
+  }
+
+  void check_threads(const Variant& v, const std::string& where) const {
+    const auto product = [&](const std::vector<int64_t>& extents, int64_t most, const char* what) {
+      int64_t count = 1;
+      for (const int64_t extent : extents) {
+        require(extent >= 1 && extent <= most, format("{}: {} {}", where, extent, what));
+        count *= extent;
+      }
+      require(extents.size() <= 3 && count <= most, format("{}: {} {}", where, extents, what));
+    };
+    product(v.threads, kMaxThreads, "threads");
+    product(v.cluster, kMaxCluster, "blocks in a cluster");
+    require(v.shared_bytes >= 0 && v.shared_bytes <= INT32_MAX,
+            format("{}: {} bytes of shared memory", where, v.shared_bytes));
+    require(m_.device != DeviceKind::cuda || !v.threads.empty(), format("{}: no threads", where));
   }
 
   const KernelMetadata& m_;
@@ -189,6 +206,11 @@ std::string to_text(const KernelMetadata& m) {
     for (const Variant& v : launch.variants) {
       text += format("    {} grid {}", v.entry, list(v.grid, names));
       if (v.scratch_bytes != 0) text += format(" scratch {} bytes", v.scratch_bytes);
+      if (!v.threads.empty()) text += format(" threads {}", v.threads);
+      if (!v.cluster.empty()) text += format(" cluster {}", v.cluster);
+      if (v.shared_bytes != 0) text += format(" shared {} bytes", v.shared_bytes);
+      if (v.cooperative) text += " cooperative";
+      if (v.dependent_launch) text += " dependent";
       if (!v.guard.is_constant()) text += " if " + to_text(v.guard, names);
       text += "\n";
     }

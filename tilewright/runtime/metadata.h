@@ -15,10 +15,12 @@ namespace tw::runtime {
 
 /// The version of everything in this file and of the entries' calling convention.
 /// Another is refused.
-inline constexpr int kMetadataVersion = 2;
+inline constexpr int kMetadataVersion = 3;
 
 inline constexpr int kMaxParams = 64;
 inline constexpr int64_t kMaxPackedBytes = 4096;
+inline constexpr int64_t kMaxThreads = 1024;  // of a block
+inline constexpr int64_t kMaxCluster = 16;    // blocks of a cluster
 
 /// A size that is known at the call, with the facts that the code relies on.
 struct Symbol {
@@ -74,6 +76,14 @@ struct Variant {
   std::string entry;           // name of the function in the code
   std::vector<HostExpr> grid;  // one to three extents, x first
   int64_t scratch_bytes = 0;   // memory that a worker needs for a block (CPU), aligned to 64
+
+  // GPUs.
+  std::vector<int64_t> threads;   // of a block: one to three extents, x first
+  std::vector<int64_t> cluster;   // of blocks, likewise; empty: none
+  int64_t shared_bytes = 0;       // shared memory of a block that the launch asks for
+  bool cooperative = false;       // all blocks run at once, or none
+  bool dependent_launch = false;  // may begin before the launch ahead of it in the stream ends
+
   friend bool operator==(const Variant&, const Variant&) = default;
 };
 
