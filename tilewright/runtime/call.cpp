@@ -114,8 +114,9 @@ bool grid_of(const KernelMetadata& m, const Launch& launch, const Variant& varia
   }
   for (size_t d = 0; d < variant.cluster.size(); ++d) {
     if (grid[d] % variant.cluster[d] != 0) [[unlikely]] {
-      throw Error(codes::host_10, {}, "{}: grid[{}] of launch {} is {}, clusters need a multiple of {}",
-                  m.name, d, launch.name, grid[d], variant.cluster[d]);
+      throw Error(codes::host_10, {},
+                  "{}: grid[{}] of launch {} is {}, clusters need a multiple of {}", m.name, d,
+                  launch.name, grid[d], variant.cluster[d]);
     }
   }
   if (!empty && saturating_product(saturating_product(grid[0], grid[1]), grid[2]) == INT64_MAX) {
