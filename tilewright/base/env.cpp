@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <sstream>
 
 #include "tilewright/base/error.h"
 
@@ -50,6 +51,15 @@ const std::vector<Row>& table() {
 }
 
 std::string text_in_force(const Row& row) { return read(row.name); }
+
+std::vector<std::string> library_folders() {
+  std::vector<std::string> folders;
+  std::istringstream list(read("LD_LIBRARY_PATH"));
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (!folder.empty()) folders.push_back(folder);
+  }
+  return folders;
+}
 
 std::string cache_folder() {
   if (std::string chosen = cache_dir.get(); !chosen.empty()) return chosen;

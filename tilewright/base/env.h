@@ -51,6 +51,8 @@ struct Text {
   TW_VARIABLE(                                                                                 \
       sync_launch, Flag, "TW_SYNC_LAUNCH", "0",                                                \
       "wait for each launch, so that a device fault is reported by the call that caused it")   \
+  TW_VARIABLE(nvrtc, Text, "TW_NVRTC", "",                                                     \
+              "the library NVRTC, or its folder; empty means it is looked for")                \
   TW_VARIABLE(fuzz_programs, Count, "TW_FUZZ_PROGRAMS", "10000",                               \
               "random programs that the fuzz tests run")                                       \
   TW_VARIABLE(fuzz_seed, Count, "TW_FUZZ_SEED", "1", "seed of the first random program")
@@ -71,6 +73,9 @@ const std::vector<Row>& table();
 
 /// What the environment has for a variable; empty where the fallback counts.
 std::string text_in_force(const Row& row);
+
+/// The folders of LD_LIBRARY_PATH, where the dynamic linker looks first.
+std::vector<std::string> library_folders();
 
 /// Where the disk cache is: TW_CACHE_DIR, else `$XDG_CACHE_HOME/tilewright`, else
 /// `$HOME/.cache/tilewright`. Empty when none of them is set: then there is no disk cache.
