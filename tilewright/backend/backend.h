@@ -59,6 +59,13 @@ class Backend {
   virtual std::string resolve_target(const std::string& target,
                                      const ir::Program& program) const = 0;
 
+  /// What people may want to know of drivers, devices and tools, a row each; an error in finding it
+  /// out is in its text.
+  struct Fact {
+    std::string name, text;
+  };
+  virtual std::vector<Fact> facts() const { return {}; }
+
   /// The resolved targets whose code this machine runs, best last.
   virtual std::vector<std::string> targets_here() const = 0;
 
@@ -69,6 +76,8 @@ class Backend {
   virtual std::unique_ptr<runtime::Module> load(const Artifact& artifact) const = 0;
   /// The code in the form that is loaded without this backend (runtime/artifact.h).
   virtual std::string exported_code(const Artifact& artifact) const = 0;
+  /// The machine code as text, by a tool of others. A backend or machine without one is an Error.
+  virtual std::string disassembly(const Artifact& artifact) const;
 };
 
 /// What the exported function returns. The build id comes first and never moves.
