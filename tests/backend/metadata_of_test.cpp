@@ -42,7 +42,8 @@ TEST(MetadataOf, AGpuGetsThreadsAndClusters) {
     const std::string all = runtime::to_text(metadata_of(program, "t", device));
     return all.substr(all.find(" grid "));
   };
-  EXPECT_EQ(text(DeviceKind::cuda), " grid [4] threads [64, 2] cluster [2] cooperative dependent\n");
+  EXPECT_EQ(text(DeviceKind::cuda),
+            " grid [4] threads [64, 2] cluster [2] cooperative dependent\n");
   EXPECT_EQ(text(DeviceKind::cpu), " grid [4]\n");
 }
 

@@ -148,6 +148,7 @@ runtime::KernelMetadata metadata_of(const ir::Program& program, const std::strin
     if (device != DeviceKind::cpu) {  // which runs its blocks as it likes
       variant.threads = launch.threads;
       variant.cluster = launch.cluster;
+      variant.shared_bytes = launch.shared_bytes + launch.dynamic_shared_extra;
       variant.cooperative = launch.cooperative;
       variant.dependent_launch = launch.dependent_launch;
     }
