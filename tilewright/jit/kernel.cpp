@@ -33,7 +33,10 @@ std::string Kernel::explain() const {
   return text;
 }
 
-const std::string& Kernel::text(std::string_view name) const {
+std::string Kernel::text(std::string_view name) const {
+  if (name == "sass" && content_->backend != nullptr) {
+    return content_->backend->disassembly(content_->artifact);
+  }
   std::vector<std::string> known;
   for (const backend::Text& text : content_->report.texts) {
     if (text.name == name) return text.text;
@@ -52,7 +55,15 @@ void Kernel::export_object(const std::string& path) const {
 
 Kernel Kernel::load(const std::string& path) {
   auto content = std::make_shared<Content>();
-  content->loaded = runtime::load_cpu_artifact(path);
+  runtime::Artifact artifact = runtime::read_artifact(path);
+  if (artifact.metadata.device == DeviceKind::cpu) {
+    content->loaded = runtime::load_cpu_artifact(path);
+  } else {
+    const std::string family = to_text(artifact.metadata.device);
+    std::shared_ptr<runtime::Module> module = backend::load_backend(family).load(artifact);
+    content->loaded =
+        std::make_unique<runtime::LoadedKernel>(std::move(artifact.metadata), std::move(module));
+  }
   content->origin = "artefact";
   return Kernel(std::move(content));
 }

@@ -38,9 +38,10 @@ class Kernel {
   const runtime::KernelMetadata& metadata() const;
   /// Signature, launches with grids and variants, and what it took to compile.
   std::string explain() const;
-  /// A text made while compiling with `keep_texts`: the IR after a pass, "llvm", "asm". An unknown
-  /// name is an Error that lists the known ones.
-  const std::string& text(std::string_view name) const;
+  /// A text made while compiling with `keep_texts`: the IR after a pass, "llvm", "asm", "cuda",
+  /// "ptx". An unknown name is an Error that lists the known ones. "sass" is made when it is asked
+  /// for, by a tool of the toolkit (E-TOOL-01).
+  std::string text(std::string_view name) const;
   /// Steps of the compilation with their times; empty when it came from a cache.
   const std::vector<backend::CompileReport::Step>& steps() const;
   /// Warnings of the static checks (language 27.5); empty when it came from a cache.
