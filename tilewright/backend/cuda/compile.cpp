@@ -1,0 +1,80 @@
+#include "tilewright/backend/cuda/compile.h"
+
+#include <chrono>
+
+#include "tilewright/backend/cuda/toolchain/toolchain.h"
+#include "tilewright/backend/metadata_of.h"
+#include "tilewright/base/codes.h"
+#include "tilewright/base/error.h"
+#include "tilewright/ir/options.h"
+
+namespace tw::cuda {
+namespace {
+
+/// Runs f and notes how long it took.
+template <class F>
+auto timed(backend::CompileReport& report, const std::string& step, F f) {
+  const auto start = std::chrono::steady_clock::now();
+  auto result = f();
+  const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
+  report.steps.push_back({step, ms.count()});
+  return result;
+}
+
+std::vector<std::string> flags_of(const ir::Program& program) {
+  std::vector<std::string> flags;
+  if (ir::option(program, "no_contract") == "on") flags.emplace_back("--fmad=false");
+  if (ir::option(program, "line_info") == "on") flags.emplace_back("-lineinfo");
+  const std::string level = ir::option(program, "ptxas_level");
+  if (level != "default") flags.push_back("--ptxas-options=-O" + level);
+  return flags;
+}
+
+}  // namespace
+
+ir::Program lower(const ir::Program& program, const Target& target, backend::CompileReport&) {
+  throw Error(codes::tgt_03, {}, "{}: programs can't be lowered for {} yet", program.name,
+              target.full_name());
+}
+
+std::string emit(const ir::Program& threads, const Target& target, const runtime::KernelMetadata&) {
+  throw Error(codes::tgt_03, {}, "{}: no code can be emitted for {} yet", threads.name,
+              target.full_name());
+}
+
+backend::Artifact compile_source(const std::string& source, runtime::KernelMetadata metadata,
+                                 const ir::Program& program, const Target& target,
+                                 backend::CompileReport& report) {
+  const bool texts = report.wants_texts();
+  if (texts) report.add_text("cuda", ".cu", source);
+  Translated made = timed(report, "nvrtc", [&] {
+    return translate({.name = program.name,
+                      .source = source,
+                      .flags = flags_of(program),
+                      .keep_ptx = texts,
+                      .assembler_report = texts},
+                     target);
+  });
+  if (texts) {
+    report.add_text("ptx", ".ptx", std::move(made.ptx));
+    report.add_text("nvrtc", ".log", std::move(made.log));
+  }
+  return {std::move(metadata), std::move(made.cubin)};
+}
+
+backend::Artifact compile_program(const ir::Program& program, const std::string& target_name,
+                                  backend::CompileReport* report) {
+  backend::CompileReport own;
+  if (report == nullptr) report = &own;
+  const Target& target = target_named(target_name);
+  const ir::Program threads = lower(program, target, *report);
+  runtime::KernelMetadata metadata = backend::metadata_of(threads, target_name, DeviceKind::cuda);
+  for (runtime::Launch& launch : metadata.launches) {
+    launch.grid_limit.assign(target.grid.begin(), target.grid.end());
+  }
+  const std::string source =
+      timed(*report, "emit", [&] { return emit(threads, target, metadata); });
+  return compile_source(source, std::move(metadata), program, target, *report);
+}
+
+}  // namespace tw::cuda

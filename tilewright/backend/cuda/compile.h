@@ -1,0 +1,29 @@
+// Tile IR to a cubin: lowering to thread IR, emission of CUDA C++, NVRTC.
+#pragma once
+
+#include <string>
+
+#include "tilewright/backend/backend.h"
+#include "tilewright/backend/cuda/target.h"
+#include "tilewright/ir/nodes.h"
+
+namespace tw::cuda {
+
+/// Lowers tile IR to thread IR. Its launches have `threads` and `shared_bytes`.
+ir::Program lower(const ir::Program& program, const Target& target, backend::CompileReport& report);
+
+/// Thread IR as CUDA C++. Launch i is the entry `metadata`'s variant i names; parameter j of every
+/// entry is field j of `metadata.packed` (device/module.h).
+std::string emit(const ir::Program& threads, const Target& target,
+                 const runtime::KernelMetadata& metadata);
+
+/// Compiles a source that has the entries of the metadata.
+backend::Artifact compile_source(const std::string& source, runtime::KernelMetadata metadata,
+                                 const ir::Program& program, const Target& target,
+                                 backend::CompileReport& report);
+
+/// All of it, for a full name of a target.
+backend::Artifact compile_program(const ir::Program& program, const std::string& target_name,
+                                  backend::CompileReport* report);
+
+}  // namespace tw::cuda
