@@ -11,8 +11,8 @@ run_tests() {
   local passed=0 failed=0 skipped=0 test log
   for test in bin/tw_test_*; do
     case $1:$test in
-      cuda:*_cuda) ;;
-      cuda:* | *:*_cuda | quick:*_slow) continue ;;
+      cuda:*_on_cuda) ;;
+      cuda:* | *:*_on_cuda | quick:*_slow) continue ;;
     esac
     log=$("$test" 2>&1) || { echo "$log"; }
     count() { sed -n "s/^\[  $1  *\] \([0-9]*\) test.*/\1/p" <<<"$log" | head -1; }

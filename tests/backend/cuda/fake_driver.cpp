@@ -1,0 +1,126 @@
+#include "tests/backend/cuda/fake_driver.h"
+
+#include <cstring>
+
+namespace tw::cuda::test {
+
+FakeDriver& fake() {
+  static FakeDriver driver;
+  return driver;
+}
+
+CUcontext context_of(int device) {
+  return reinterpret_cast<CUcontext>(static_cast<uintptr_t>(0x1000 + device));
+}
+
+std::vector<DeviceFacts> hoppers(int count) {
+  return std::vector<DeviceFacts>(
+      static_cast<size_t>(count),
+      {.name = "NVIDIA H200", .major = 9, .minor = 0, .sms = 132, .l2_bytes = 60 << 20});
+}
+
+namespace {
+
+CUresult launch(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
+  FakeDriver& f = fake();
+  if (extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (f.launch_result != CUDA_SUCCESS) return f.launch_result;
+  FakeLaunch launch{.config = *config, .context = f.current};
+  launch.attributes.assign(config->attrs, config->attrs + config->numAttrs);
+  launch.entry = f.functions[reinterpret_cast<uintptr_t>(function) - 1];
+  for (size_t i = 0; i < f.param_count; ++i) {
+    std::memcpy(&launch.params.emplace_back(), params[i], 8);
+  }
+  f.launches.push_back(std::move(launch));
+  return CUDA_SUCCESS;
+}
+
+DriverApi make_api() {
+  DriverApi api;
+  api.error_name = [](CUresult result, const char** text) {
+    *text = result == CUDA_ERROR_INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE" : "CUDA_ERROR_OTHER";
+    return CUDA_SUCCESS;
+  };
+  api.error_string = [](CUresult result, const char** text) {
+    *text = result == CUDA_ERROR_ILLEGAL_ADDRESS ? "an illegal memory access was encountered"
+            : result == CUDA_ERROR_INVALID_VALUE ? "invalid argument"
+                                                 : "something else";
+    return CUDA_SUCCESS;
+  };
+  api.device_get = [](CUdevice* device, int ordinal) {
+    *device = ordinal;
+    return CUDA_SUCCESS;
+  };
+  api.context_retain = [](CUcontext* context, CUdevice device) {
+    fake().calls.push_back("retain " + std::to_string(device));
+    *context = context_of(device);
+    return CUDA_SUCCESS;
+  };
+  api.context_current = [](CUcontext* context) {
+    *context = fake().current;
+    return CUDA_SUCCESS;
+  };
+  api.context_set = [](CUcontext context) {
+    fake().current = context;
+    return CUDA_SUCCESS;
+  };
+  api.module_load = [](CUmodule* module, const void* image) {
+    FakeDriver& f = fake();
+    if (f.load_result != CUDA_SUCCESS) return f.load_result;
+    f.loaded.emplace_back(static_cast<const char*>(image));
+    *module = reinterpret_cast<CUmodule>(f.loaded.size());
+    return CUDA_SUCCESS;
+  };
+  api.module_function = [](CUfunction* function, CUmodule, const char* name) {
+    FakeDriver& f = fake();
+    f.functions.emplace_back(name);
+    *function = reinterpret_cast<CUfunction>(f.functions.size());
+    return CUDA_SUCCESS;
+  };
+  api.function_attribute = [](int* value, CUfunction_attribute, CUfunction) {
+    *value = fake().static_shared;
+    return CUDA_SUCCESS;
+  };
+  api.function_set = [](CUfunction, CUfunction_attribute attribute, int value) {
+    fake().set[attribute] = value;
+    return CUDA_SUCCESS;
+  };
+  api.launch = launch;
+  api.blocks_per_sm = [](int* blocks, CUfunction, int, size_t) {
+    *blocks = fake().blocks_per_sm;
+    return CUDA_SUCCESS;
+  };
+  api.active_clusters = [](int* clusters, CUfunction, const CUlaunchConfig*) {
+    *clusters = fake().active_clusters;
+    return CUDA_SUCCESS;
+  };
+  api.memset_async = [](CUdeviceptr memory, unsigned char value, size_t bytes, CUstream stream) {
+    fake().calls.push_back("memset " + std::to_string(memory) + " to " + std::to_string(value) +
+                           " x " + std::to_string(bytes) + " on " +
+                           std::to_string(reinterpret_cast<uintptr_t>(stream)));
+    return CUDA_SUCCESS;
+  };
+  api.stream_synchronize = [](CUstream stream) {
+    fake().calls.push_back("synchronize " + std::to_string(reinterpret_cast<uintptr_t>(stream)));
+    return fake().synchronize_result;
+  };
+  api.stream_is_capturing = [](CUstream, CUstreamCaptureStatus* status) {
+    *status = static_cast<CUstreamCaptureStatus>(fake().capturing);
+    return CUDA_SUCCESS;
+  };
+  api.exchange_capture_mode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
+  return api;
+}
+
+}  // namespace
+
+WithFakeDriver::WithFakeDriver(std::vector<DeviceFacts> devices, std::string reason)
+    : state_(new DriverState{.api = make_api(),
+                             .version = 13000,
+                             .reason = std::move(reason),
+                             .devices = std::move(devices)}) {
+  fake() = {};
+  replace_driver(state_);
+}
+
+}  // namespace tw::cuda::test
