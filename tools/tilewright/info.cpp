@@ -13,16 +13,20 @@ namespace {
 
 /// A row; only the first of several with one title shows it.
 void row(const std::string& title, const std::string& text) {
-  std::cout << format("{:<12} {}\n", title, text);
+  std::cout << format("{:<13} {}\n", title, text);
 }
 
 void show_backends() {
   std::vector<std::string> targets;
+  std::vector<backend::Backend::Fact> facts;
   std::string title = "backends";
   for (const std::string& name : backend::installed_backends()) {
     try {
       const backend::Backend& found = backend::load_backend(name);
       row(title, format("{} ({})", name, found.version()));
+      for (const backend::Backend::Fact& fact : found.facts()) {
+        facts.push_back({name + " " + fact.name, fact.text});
+      }
       for (const std::string& target : found.targets_here()) targets.push_back(target);
     } catch (const Error& error) {
       row(title, format("{}: {}", name, error.message()));
@@ -30,6 +34,7 @@ void show_backends() {
     title.clear();
   }
   if (!title.empty()) row(title, "none is installed: kernels can be loaded but not compiled");
+  for (const backend::Backend::Fact& fact : facts) row(fact.name, fact.text);
   row("targets", targets.empty() ? "none" : join(targets, ", "));
 }
 
