@@ -7,6 +7,7 @@
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
 #include "tilewright/ir/options.h"
+#include "tilewright/pass/thread/thread_pipeline.h"
 
 namespace tw::cuda {
 namespace {
@@ -32,9 +33,20 @@ std::vector<std::string> flags_of(const ir::Program& program) {
 
 }  // namespace
 
-ir::Program lower(const ir::Program& program, const Target& target, backend::CompileReport&) {
-  throw Error(codes::tgt_03, {}, "{}: programs can't be lowered for {} yet", program.name,
-              target.full_name());
+ir::Program lower(const ir::Program& program, const Target& target,
+                  backend::CompileReport& report) {
+  pass::RunOptions options;
+  if (report.wants_texts()) {
+    options.observe = [&](const std::string& name, const ir::Program& after) {
+      report.add_program(name, after);
+    };
+  }
+  const pass::BlockLimits limits{.shared_bytes = target.shared_per_block};
+  pass::RunResult result = pass::run(program, pass::thread_pipeline(limits), options);
+  for (const pass::PassTime& time : result.times) {
+    report.steps.push_back({time.name, time.seconds * 1e3});
+  }
+  return result.program;
 }
 
 std::string emit(const ir::Program& threads, const Target& target, const runtime::KernelMetadata&) {
