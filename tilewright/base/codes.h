@@ -158,7 +158,7 @@
   TW_CODE(host_08, "E-HOST-08", "26", "pointer alignment")                                         \
   TW_CODE(host_09, "E-HOST-09", "26", "null pointer")                                              \
   TW_CODE(host_10, "E-HOST-10", "4.2", "grid limit or cluster multiple")                           \
-  TW_CODE(host_11, "E-HOST-11", "12.3", "cooperative launch not resident") /* needs cooperative launches */ \
+  TW_CODE(host_11, "E-HOST-11", "12.3", "cooperative launch not resident")                         \
   TW_CODE(host_12, "E-HOST-12", "3.2", "workspace or output allocation failed")                    \
   TW_CODE(host_13, "E-HOST-13", "20.5", "element count exceeds the compiled index width")          \
   TW_CODE(host_14, "E-HOST-14", "25.2", "value for a size is missing")                             \
