@@ -15,7 +15,7 @@ install(TARGETS tilewright tilewright_kernels EXPORT tilewrightTargets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # The package also works from the build folder: -Dtilewright_DIR=build.
 export(EXPORT tilewrightTargets NAMESPACE tilewright:: FILE tilewrightTargets.cmake)
-install(TARGETS tw_cpu DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tw_cpu tw_cuda DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT tilewrightTargets NAMESPACE tilewright:: DESTINATION ${package_folder})
 
 configure_package_config_file(cmake/tilewrightConfig.cmake.in tilewrightConfig.cmake
