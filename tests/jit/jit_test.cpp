@@ -70,11 +70,11 @@ TEST(Compile, ADefaultThatIsWrittenOutMakesTheSameKernel) {
 
 TEST(Jit, ADeviceWithoutBackendIsAnErrorWithARemedy) {
   try {
-    scale_rows_kernel()({f32}, {{"h", 7}}, DeviceKind::cuda);
+    scale_rows_kernel()({f32}, {{"h", 7}}, DeviceKind::ascend);
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "error[E-TGT-04]: scale_rows: tensors are on cuda, which has no backend yet\n"
+                 "error[E-TGT-04]: scale_rows: tensors are on ascend, which has no backend yet\n"
                  "  help: move them to the cpu");
   }
 }

@@ -17,6 +17,18 @@ struct Jit::Entry {
   const Entry* next;
 };
 
+namespace {
+
+/// "cpu", or the chip that a kernel for a device is traced and compiled for.
+std::string target_of(DeviceKind device) {
+  const std::string family = to_text(device);
+  if (device == DeviceKind::cpu)
+    return family;  // what the processor has is a matter of its backend
+  return backend::load_backend(family).resolve_target(family, {});
+}
+
+}  // namespace
+
 Jit::Jit(lang::KernelDef definition) : definition_(std::move(definition)) {}
 
 Jit::~Jit() {
@@ -43,7 +55,7 @@ const Jit::Entry* Jit::find(std::initializer_list<DType> dtypes,
 const Kernel& Jit::operator()(std::initializer_list<DType> dtypes,
                               std::initializer_list<Constant> constants, DeviceKind device) const {
   if (const Entry* known = find(dtypes, constants, device)) return known->kernel;
-  if (device != DeviceKind::cpu) {
+  if (device == DeviceKind::ascend) {
     throw Error(codes::tgt_04, {}, "{}: tensors are on {}, which has no backend yet",
                 definition_.name(), to_text(device))
         .help("move them to the cpu");
@@ -53,12 +65,13 @@ const Kernel& Jit::operator()(std::initializer_list<DType> dtypes,
   lang::Case kernel_case;
   kernel_case.dtypes = dtypes;
   for (const Constant& c : constants) kernel_case.constants[c.name] = c.value;
-  const ir::Program program = merge_variants(definition_.trace(targets::cpu, kernel_case));
+  const std::string target = target_of(device);
+  const ir::Program program = merge_variants(definition_.trace(target_named(target), kernel_case));
   auto entry = std::make_unique<Entry>();
   entry->dtypes = dtypes;
   for (const Constant& c : constants) entry->constants.push_back(c.value);
   entry->device = device;
-  entry->kernel = compile(program, {.target = "cpu"});
+  entry->kernel = compile(program, {.target = target});
   entry->next = entries_;
   entries_.store(entry.release(), std::memory_order_release);
   return entries_.load()->kernel;
