@@ -15,7 +15,7 @@ void bind(nb::module_& m, const char* function, const char* doc) {
         Call call(function, dtype);
         const Tensor x = call.input("x", x_);
         const Tensor y = call.output("out", out, x.dtype(), x.shape());
-        call.run([&] { kFunction(x, y, {}); });
+        call.run([&](Stream stream) { kFunction(x, y, stream); });
         return call.result();
       },
       "x"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(), doc);
@@ -36,7 +36,7 @@ void bind_activation(nb::module_& m) {
         Call call("silu_mul", dtype);
         const Tensor gate = call.input("gate", gate_), x = call.input("x", x_);
         const Tensor y = call.output("out", out, x.dtype(), x.shape());
-        call.run([&] { kernels::silu_mul(gate, x, y); });
+        call.run([&](Stream stream) { kernels::silu_mul(gate, x, y, stream); });
         return call.result();
       },
       "gate"_a, "x"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),

@@ -6,6 +6,7 @@
 
 #include <nanobind/ndarray.h>
 
+#include "exchange.h"
 #include "numpy.h"
 #include "tilewright/base/error.h"
 
@@ -61,7 +62,7 @@ Borrowed::Borrowed(nb::handle object) {
   if (is_numpy(object)) {
     // Extension dtypes first: to be refused a buffer takes numpy a microsecond.
     if (!from_extension_dtype(object) && !from_buffer(object)) fail_dtype(object);
-  } else if (!from_dlpack(object) && !from_buffer(object)) {
+  } else if (!from_framework(object) && !from_dlpack(object) && !from_buffer(object)) {
     throw Unusable{PyExc_TypeError, "is of type " + class_name(object) +
                                         ", it must be an array of numpy or one with __dlpack__"};
   }
@@ -131,16 +132,45 @@ bool Borrowed::from_extension_dtype(nb::handle object) {
   return false;
 }
 
+// What torch refuses to share is left to its __dlpack__, whose error says why.
+bool Borrowed::from_framework(nb::handle object) {
+  const dlpack::DLPackExchangeAPI* exchange = exchange_of(object);
+  if (exchange != nullptr && !requires_grad(object)) {
+    tensor_ = exchange_view(*exchange, object);
+    return true;
+  }
+  if (exchange != nullptr) return false;
+  const std::optional<Tensor> view = torch_view(object);
+  if (!view || requires_grad(object)) return false;
+  tensor_ = *view;
+  return true;
+}
+
+namespace {
+
+/// Whether __dlpack__ is to order its work before that of a stream: on a GPU of a framework whose
+/// current stream isn't known we launch on the legacy default stream, which DLPack calls 1.
+bool wants_stream(nb::handle object) {
+  if (!nb::hasattr(object, "__dlpack_device__")) return false;
+  const auto kind = nb::cast<int>(nb::object(object.attr("__dlpack_device__")())[0]);
+  return kind == dlpack::kDLCUDA || kind == dlpack::kDLCUDAManaged;
+}
+
+}  // namespace
+
 bool Borrowed::from_dlpack(nb::handle object) {
   if (!nb::hasattr(object, "__dlpack__")) return false;
   const nb::object method = object.attr("__dlpack__");
   nb::object capsule;
+  nb::dict keywords;
+  if (wants_stream(object)) keywords["stream"] = 1;
   try {
-    capsule = method(nb::arg("max_version") =
-                         nb::make_tuple(dlpack::kVersion.major, dlpack::kVersion.minor));
+    keywords["max_version"] = nb::make_tuple(dlpack::kVersion.major, dlpack::kVersion.minor);
+    capsule = method(**keywords);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) throw;
-    capsule = method();  // from before DLPack 1.0
+    nb::del(keywords["max_version"]);  // from before DLPack 1.0
+    capsule = method(**keywords);
   }
   if (PyCapsule_IsValid(capsule.ptr(), kVersioned)) {
     auto* managed = static_cast<dlpack::DLManagedTensorVersioned*>(
@@ -178,7 +208,12 @@ void Borrowed::reinterpret(DType dtype) {
   tensor_ = Tensor(tensor_.data(), dtype, shape, strides, tensor_.device());
 }
 
-Framework::Framework(nb::handle example) {
+Framework::Framework(nb::handle example, Device device) : device_(device) {
+  if (device.kind != DeviceKind::cpu) {
+    exchange_ = exchange_of(example);
+    is_torch_ = exchange_ == nullptr && torch_view(example).has_value();
+    return;
+  }
   if (is_numpy(example) || !nb::hasattr(example, "__dlpack__")) return;
   nb::object module;
   if (nb::hasattr(example, "__array_namespace__")) {
@@ -219,7 +254,22 @@ nb::object empty_numpy(DType dtype, const Shape& shape) {
 
 }  // namespace
 
+Framework::Made Framework::empty_on_gpu(DType dtype, const Shape& shape) const {
+  TW_REQUIRE(exchange_ != nullptr || is_torch_,
+             "outputs on {} of arrays that aren't torch's can't be allocated; pass out", device_);
+  nb::object made = exchange_ != nullptr ? exchange_empty(*exchange_, dtype, shape, device_)
+                                         : torch_empty(dtype, shape, device_);
+  const Tensor memory = exchange_ != nullptr ? exchange_view(*exchange_, made) : *torch_view(made);
+  return {std::move(made), Tensor(memory.data(), dtype, shape, device_)};
+}
+
+Stream Framework::current_stream() const {
+  if (exchange_ != nullptr) return exchange_stream(*exchange_, device_);
+  return is_torch_ ? torch_stream(device_) : Stream{};
+}
+
 Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits) const {
+  if (device_.kind != DeviceKind::cpu) return empty_on_gpu(dtype, shape);
   if (from_dlpack_.is_valid()) {
     auto* owner = new OwnedTensor(dtype, shape);
     const nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<OwnedTensor*>(p); });

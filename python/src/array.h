@@ -46,6 +46,7 @@ class Borrowed {
  private:
   bool from_buffer(nb::handle object);
   bool from_extension_dtype(nb::handle object);
+  bool from_framework(nb::handle object);
   bool from_dlpack(nb::handle object);
 
   Tensor tensor_;
@@ -55,12 +56,12 @@ class Borrowed {
   dlpack::DLManagedTensorVersioned* managed_versioned_ = nullptr;
 };
 
-/// Makes arrays of the kind of an example: numpy's, or those of the module whose
-/// from_dlpack takes them.
+/// Makes arrays of the kind of an example: numpy's, those of the module whose from_dlpack takes
+/// them; on a GPU those of the framework's own allocator.
 class Framework {
  public:
   Framework() = default;  // numpy
-  explicit Framework(nb::handle example);
+  Framework(nb::handle example, Device device);
 
   struct Made {
     nb::object object;
@@ -68,12 +69,22 @@ class Framework {
   };
   /// A compact array with undefined elements. `finish` turns the object into what the caller gets,
   /// once the elements are there. A format that numpy lacks is one of ml_dtypes, or, with
-  /// `raw_bits` or without that package, unsigned integers.
+  /// `raw_bits` or without that package, unsigned integers. On a GPU of a framework whose allocator
+  /// isn't known it is an Error.
   Made empty(DType dtype, const Shape& shape, bool raw_bits) const;
   nb::object finish(const Made& made) const;
+  /// The stream that the framework works on; on the CPU none.
+  Stream current_stream() const;
+
+  Device device() const { return device_; }
 
  private:
-  nb::object from_dlpack_;  // empty: numpy
+  Made empty_on_gpu(DType dtype, const Shape& shape) const;
+
+  Device device_;
+  const dlpack::DLPackExchangeAPI* exchange_ = nullptr;  // of arrays on a GPU
+  bool is_torch_ = false;                                // without exchange table, on a GPU
+  nb::object from_dlpack_;                               // empty: numpy
 };
 
 }  // namespace tw::python

@@ -31,7 +31,7 @@ void bind_attention(nb::module_& m) {
                                           .causal = causal,
                                           .key_lengths = pointer(key_lengths),
                                           .lse = pointer(lse)};
-        call.run([&] { kernels::attention(q, k, v, o, args); });
+        call.run([&](Stream stream) { kernels::attention(q, k, v, o, args, stream); });
         return call.result();
       },
       "q"_a, "k"_a, "v"_a, nb::kw_only(), "scale"_a = nb::none(), "causal"_a = false,
@@ -53,7 +53,9 @@ void bind_attention(nb::module_& m) {
         const Tensor o = call.output("out", out, q.dtype(), q.shape());
         const auto lse = lse_output(call, return_lse, lse_, {dim_or_0(q, 1), dim_or_0(q, 0)});
         const kernels::AttentionArgs args{.scale = scale, .causal = causal, .lse = pointer(lse)};
-        call.run([&] { kernels::attention_packed(q, k, v, cu_seqlens, max_len, o, args); });
+        call.run([&](Stream stream) {
+          kernels::attention_packed(q, k, v, cu_seqlens, max_len, o, args, stream);
+        });
         return call.result();
       },
       "q"_a, "k"_a, "v"_a, "cu_seqlens"_a, "max_len"_a, nb::kw_only(), "scale"_a = nb::none(),

@@ -17,7 +17,7 @@ const Borrowed& Call::take(const char* name, const Array& array, std::optional<D
         dtype.bits() == std::max(unsigned_as->bits(), 8)) {
       taken.reinterpret(*unsigned_as);
     }
-    if (!framework_) framework_.emplace(array.object);
+    if (!framework_) framework_.emplace(array.object, taken.tensor().device());
     return taken;
   } catch (const Unusable& unusable) {
     const std::string text = format("{}: {} {}", function_, name, unusable.reason);
@@ -56,6 +56,13 @@ Tensor Call::new_output(DType dtype, const Shape& shape) {
   const Framework& framework = framework_ ? *framework_ : numpy_arrays;
   outputs_.push_back({framework.empty(dtype, shape, /*raw_bits=*/dtype_.has_value()), true});
   return outputs_.back().made.tensor;
+}
+
+void* Call::workspace(int64_t bytes) {
+  Framework::Made made = framework_.value().empty(u8, {bytes}, /*raw_bits=*/true);
+  void* memory = made.tensor.data();
+  workspaces_.push_back(std::move(made.object));
+  return memory;
 }
 
 nb::any Call::result() const {

@@ -31,12 +31,18 @@ class Call {
   Tensor output(const char* name, const Array& out, std::optional<DType> unsigned_as,
                 bool returned = true);
   Tensor new_output(DType dtype, const Shape& shape);
+  /// Memory on the device of the arrays until the call ends.
+  void* workspace(int64_t bytes);
 
-  /// Runs it without the GIL.
+  /// That stream; on the CPU none.
+  Stream stream() const { return framework_ ? framework_->current_stream() : Stream{}; }
+
+  /// Runs it without the GIL, on the current stream of the arrays' framework.
   template <class Run>
   void run(const Run& run) const {
+    const Stream current = stream();
     const nb::gil_scoped_release released;
-    run();
+    run(current);
   }
 
   /// The outputs in order: None, one, or a tuple.
@@ -54,6 +60,7 @@ class Call {
     bool is_new;
   };
   std::vector<Output> outputs_;
+  std::vector<nb::object> workspaces_;
 };
 
 /// Extent of a dimension, 0 where the tensor has none: for shapes of outputs, which are made before

@@ -13,7 +13,7 @@ void bind_gather(nb::module_& m) {
         const Tensor table = call.input("table", table_), index = call.input("index", index_);
         const Tensor y =
             call.output("out", out, table.dtype(), {dim_or_0(index, 0), dim_or_0(table, 1)});
-        call.run([&] { kernels::gather_rows(table, index, y); });
+        call.run([&](Stream stream) { kernels::gather_rows(table, index, y, stream); });
         return call.result();
       },
       "table"_a, "index"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),

@@ -42,7 +42,7 @@ void bind(nb::module_& m, const char* function, const char* doc) {
                                      .activation = activation_named(function, activation),
                                      .bias = pointer(bias),
                                      .residual = pointer(residual)};
-        call.run([&] { kFunction(a, b, c, args, {}); });
+        call.run([&](Stream stream) { kFunction(a, b, c, args, stream); });
         return call.result();
       },
       "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false,
@@ -74,7 +74,8 @@ void bind_gemm(nb::module_& m) {
         const kernels::GemmArgs args{.activation = activation_named("gemm_fp8", activation),
                                      .bias = pointer(bias),
                                      .residual = pointer(residual)};
-        call.run([&] { kernels::gemm_fp8(a, scale_a, b, scale_b, c, args); });
+        call.run(
+            [&](Stream stream) { kernels::gemm_fp8(a, scale_a, b, scale_b, c, args, stream); });
         return call.result();
       },
       "a"_a, "scale_a"_a, "b"_a, "scale_b"_a, nb::kw_only(), "activation"_a = "none",

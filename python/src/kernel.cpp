@@ -16,25 +16,55 @@ namespace {
 using runtime::Param;
 using runtime::ParamKind;
 
-/// Outputs become arrays of the caller's kind, workspaces are the thread's own.
+/// Outputs become arrays of the caller's kind. Workspaces are the thread's own on the CPU, and on a
+/// GPU the framework's, which gives their memory to work behind this on its current stream.
 class CallAllocator : public Allocator {
  public:
-  explicit CallAllocator(Call& call) : call_(call) {}
+  /// `stream`: the caller's own, which need not be the framework's.
+  CallAllocator(Call& call, const std::string& kernel, std::optional<Stream> stream)
+      : call_(call), kernel_(kernel), stream_(stream) {}
 
   Tensor output(int, DType dtype, const Shape& shape, Device) override {
     const nb::gil_scoped_acquire held;
+    require_current("outputs");
     return call_.new_output(dtype, shape);
   }
   void* workspace(int64_t bytes, Device device, Stream stream) override {
-    return host_allocator().workspace(bytes, device, stream);
+    if (device.kind == DeviceKind::cpu) return host_allocator().workspace(bytes, device, stream);
+    const nb::gil_scoped_acquire held;
+    require_current("workspaces");
+    return call_.workspace(bytes);
   }
   void release(void* workspace, Device device, Stream stream) override {
+    if (device.kind != DeviceKind::cpu) return;  // with the call
     host_allocator().release(workspace, device, stream);
   }
 
  private:
+  void require_current(const char* what) const {
+    if (!stream_ || stream_->handle == call_.stream().handle) return;
+    throw Error({}, {}, "{}: its {} can't be allocated for another stream than the current one",
+                kernel_, what)
+        .help("make the stream current instead of passing it");
+  }
+
   Call& call_;
+  const std::string& kernel_;
+  std::optional<Stream> stream_;
 };
+
+/// The handle of a stream: a number, or an object of torch or cupy that has it.
+std::optional<Stream> stream_of(nb::handle stream) {
+  if (stream.is_none()) return {};
+  nb::object handle = nb::borrow(stream);
+  for (const char* name : {"cuda_stream", "ptr"}) {
+    if (nb::hasattr(stream, name)) handle = stream.attr(name);
+  }
+  if (!PyLong_Check(handle.ptr())) {
+    throw nb::type_error("stream must be a stream of torch or cupy, or its address as a number");
+  }
+  return Stream{PyLong_AsVoidPtr(handle.ptr())};
+}
 
 /// A number for a scalar, an address for a pointer.
 Arg number(const std::string& kernel, const Param& param, nb::handle value) {
@@ -71,7 +101,8 @@ std::string signature(const Kernel& kernel) {
 }
 
 /// The arguments of a call: those that the caller gives in order, then `out`.
-nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out) {
+nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out,
+                    nb::handle stream) {
   const std::string& name = kernel.name();
   const std::vector<Param>& params = kernel.metadata().params;
   size_t inputs = 0, outputs = 0;
@@ -119,10 +150,14 @@ nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out)
           call.output(p.name.c_str(), Array{value}, p.dtype, /*returned=*/is_output)));
     }
   }
-  CallAllocator allocator(call);
+  const std::optional<Stream> own = stream_of(stream);
+  CallAllocator allocator(call, name, own);
   runtime::CallContext context;
   context.allocator = &allocator;
-  call.run([&] { kernel(args, context); });
+  call.run([&](Stream current) {
+    context.stream = own.value_or(current);
+    kernel(args, context);
+  });
   return call.result();
 }
 
@@ -140,11 +175,12 @@ Kernel compile_text(const std::string& text, const std::string& target,
 
 void bind_kernel(nb::module_& m) {
   nb::class_<Kernel>(m, "Kernel", "A compiled kernel; can be called from several threads at once.")
-      .def("__call__", &call_kernel, "args"_a, "out"_a = nb::none(),
+      .def("__call__", &call_kernel, "args"_a, "out"_a = nb::none(), "stream"_a = nb::none(),
            "Runs it on arrays and numbers in the order of its parameters. Outputs may follow in\n"
            "their places or be given as out (one, or a sequence); else they are allocated.\n"
            "Returns the outputs: None, one, or a tuple. Arrays of unsigned integers may stand for\n"
-           "formats of the same width that numpy lacks.")
+           "formats of the same width that numpy lacks. On a GPU it runs on the current stream of\n"
+           "the arrays' framework, or on stream: one of torch or cupy, or its address.")
       .def_prop_ro("name", &Kernel::name)
       .def_prop_ro("origin", &Kernel::origin, "'compiled', 'memory' or 'disk'.")
       .def_prop_ro(

@@ -12,7 +12,8 @@ void bind_norm(nb::module_& m) {
         Call call("rms_norm", dtype);
         const Tensor x = call.input("x", x_), w = call.input("w", w_);
         const Tensor y = call.output("out", out, x.dtype(), x.shape());
-        call.run([&] { kernels::rms_norm(x, w, static_cast<float>(eps), y); });
+        call.run(
+            [&](Stream stream) { kernels::rms_norm(x, w, static_cast<float>(eps), y, stream); });
         return call.result();
       },
       "x"_a, "w"_a, "eps"_a = 1e-6, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
@@ -25,7 +26,9 @@ void bind_norm(nb::module_& m) {
         Call call("layer_norm", dtype);
         const Tensor x = call.input("x", x_), w = call.input("w", w_), b = call.input("b", b_);
         const Tensor y = call.output("out", out, x.dtype(), x.shape());
-        call.run([&] { kernels::layer_norm(x, w, b, static_cast<float>(eps), y); });
+        call.run([&](Stream stream) {
+          kernels::layer_norm(x, w, b, static_cast<float>(eps), y, stream);
+        });
         return call.result();
       },
       "x"_a, "w"_a, "b"_a, "eps"_a = 1e-5, nb::kw_only(), "out"_a = nb::none(),
@@ -38,7 +41,7 @@ void bind_norm(nb::module_& m) {
         Call call("softmax", dtype);
         const Tensor x = call.input("x", x_);
         const Tensor y = call.output("out", out, x.dtype(), x.shape());
-        call.run([&] { kernels::softmax(x, static_cast<float>(scale), y); });
+        call.run([&](Stream stream) { kernels::softmax(x, static_cast<float>(scale), y, stream); });
         return call.result();
       },
       "x"_a, "scale"_a = 1.0, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),

@@ -14,7 +14,9 @@ void bind_pool(nb::module_& m) {
         const Tensor x = call.input("x", x_), cu_seqlens = call.input("cu_seqlens", cu_seqlens_);
         const int64_t sequences = std::max<int64_t>(dim_or_0(cu_seqlens, 0) - 1, 0);
         const Tensor y = call.output("out", out, f32, {sequences, dim_or_0(x, 1)});
-        call.run([&] { kernels::masked_mean_pool(x, cu_seqlens, y, l2_normalize); });
+        call.run([&](Stream stream) {
+          kernels::masked_mean_pool(x, cu_seqlens, y, l2_normalize, stream);
+        });
         return call.result();
       },
       "x"_a, "cu_seqlens"_a, nb::kw_only(), "l2_normalize"_a = false, "out"_a = nb::none(),

@@ -22,8 +22,8 @@ void bind_quant(nb::module_& m) {
         const Tensor q = call.output("out", out, f8_e4m3, x.shape());
         const Tensor sf =
             call.output("sf", sf_, f32, {dim_or_0(x, 0), groups_of(dim_or_0(x, 1), group)});
-        call.run([&] {
-          kernels::per_token_group_cast(x, q, sf, {.group = group, .round_sf = round_sf});
+        call.run([&](Stream stream) {
+          kernels::per_token_group_cast(x, q, sf, {.group = group, .round_sf = round_sf}, stream);
         });
         return call.result();
       },
@@ -40,7 +40,7 @@ void bind_quant(nb::module_& m) {
         const Tensor q = call.output("out", out, f8_e4m3, x.shape());
         const Tensor sf = call.output(
             "sf", sf_, f32, {groups_of(dim_or_0(x, 0), 128), groups_of(dim_or_0(x, 1), 128)});
-        call.run([&] { kernels::per_block_cast(x, q, sf, round_sf); });
+        call.run([&](Stream stream) { kernels::per_block_cast(x, q, sf, round_sf, stream); });
         return call.result();
       },
       "x"_a, nb::kw_only(), "round_sf"_a = false, "out"_a = nb::none(), "sf"_a = nb::none(),
@@ -51,7 +51,7 @@ void bind_quant(nb::module_& m) {
         Call call("cast", dtype);
         const Tensor x = call.input("x", x_);
         const Tensor y = call.output("out", out, dtype_named(to), x.shape());
-        call.run([&] { kernels::cast(x, y); });
+        call.run([&](Stream stream) { kernels::cast(x, y, stream); });
         return call.result();
       },
       "x"_a, "to"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),

@@ -26,7 +26,7 @@ def test_info_tells_what_is_installed() -> None:
     assert info["version"] == tw.__version__
     assert len(info["build_id"]) == 16
     assert info["threads"] >= 1
-    assert all(target.startswith("cpu") for target in info["targets"])
+    assert all(target.startswith(("cpu", "cuda")) for target in info["targets"])
 
 
 def test_the_package_is_typed() -> None:

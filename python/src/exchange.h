@@ -1,0 +1,39 @@
+// Arrays of frameworks on their own terms: tensors read, made and ordered on streams through
+// DLPack's exchange table where the type of an array offers it (torch 2.10 and later), which costs
+// a tenth of a call of __dlpack__; older torch on a GPU through its attributes.
+#pragma once
+
+#include <optional>
+
+#include <nanobind/nanobind.h>
+
+#include "tilewright/runtime/dlpack.h"
+#include "tilewright/runtime/tensor.h"
+
+namespace tw::python {
+
+namespace nb = nanobind;
+
+/// The exchange table of an array's type; null where it offers none, or none of our version.
+const dlpack::DLPackExchangeAPI* exchange_of(nb::handle array);
+
+/// A tensor of torch that takes part in automatic differentiation: results of ours would not.
+bool requires_grad(nb::handle array);
+
+/// The memory of an array, which keeps it. Nothing waits for streams.
+Tensor exchange_view(const dlpack::DLPackExchangeAPI& api, nb::handle array);
+
+/// An array on a device, from the framework's allocator.
+nb::object exchange_empty(const dlpack::DLPackExchangeAPI& api, DType dtype, const Shape& shape,
+                          Device device);
+
+/// The framework's current stream on a device.
+Stream exchange_stream(const dlpack::DLPackExchangeAPI& api, Device device);
+
+/// The same three by torch's attributes. `view` gives nothing for an array that isn't a tensor of
+/// torch on a GPU.
+std::optional<Tensor> torch_view(nb::handle array);
+nb::object torch_empty(DType dtype, const Shape& shape, Device device);
+Stream torch_stream(Device device);
+
+}  // namespace tw::python
