@@ -135,12 +135,8 @@ bool Borrowed::from_extension_dtype(nb::handle object) {
 // What torch refuses to share is left to its __dlpack__, whose error says why.
 bool Borrowed::from_framework(nb::handle object) {
   const dlpack::DLPackExchangeAPI* exchange = exchange_of(object);
-  if (exchange != nullptr && !requires_grad(object)) {
-    tensor_ = exchange_view(*exchange, object);
-    return true;
-  }
-  if (exchange != nullptr) return false;
-  const std::optional<Tensor> view = torch_view(object);
+  const std::optional<Tensor> view =
+      exchange != nullptr ? exchange_view(*exchange, object) : torch_view(object);
   if (!view || requires_grad(object)) return false;
   tensor_ = *view;
   return true;
@@ -208,29 +204,33 @@ void Borrowed::reinterpret(DType dtype) {
   tensor_ = Tensor(tensor_.data(), dtype, shape, strides, tensor_.device());
 }
 
-Framework::Framework(nb::handle example, Device device) : device_(device) {
-  if (device.kind != DeviceKind::cpu) {
-    exchange_ = exchange_of(example);
-    is_torch_ = exchange_ == nullptr && torch_view(example).has_value();
-    return;
-  }
-  if (is_numpy(example) || !nb::hasattr(example, "__dlpack__")) return;
+Framework::Framework(nb::handle example, Device device) : example_(example), device_(device) {
+  if (is_numpy(example)) return;
+  exchange_ = exchange_of(example);
+  is_torch_ = exchange_ == nullptr && device.kind != DeviceKind::cpu && torch_view(example);
+}
+
+// The module that an example belongs to; numpy's arrays and mere buffers have none here.
+nb::object Framework::from_dlpack() const {
+  if (!example_.is_valid() || is_numpy(example_) || !nb::hasattr(example_, "__dlpack__")) return {};
   nb::object module;
-  if (nb::hasattr(example, "__array_namespace__")) {
-    module = example.attr("__array_namespace__")();
+  if (nb::hasattr(example_, "__array_namespace__")) {
+    module = example_.attr("__array_namespace__")();
   } else {
-    const std::string name = str(example.type().attr("__module__"));
+    const std::string name = str(example_.type().attr("__module__"));
     module = nb::module_::import_(name.substr(0, name.find('.')).c_str());
   }
-  if (nb::hasattr(module, "from_dlpack")) from_dlpack_ = module.attr("from_dlpack");
+  return nb::hasattr(module, "from_dlpack") ? module.attr("from_dlpack") : nb::object();
 }
 
 namespace {
 
-/// An array of the numpy type that stores `dtype`. Large ones lie in memory of the runtime, which
-/// is aligned to lines and reused without asking the system for fresh pages.
+/// Larger arrays on the CPU lie in memory of the runtime, which is aligned to lines and reused
+/// without asking the system for fresh pages.
+constexpr int64_t kLargeBytes = 64 * 1024;
+
+/// An array of the numpy type that stores `dtype`.
 nb::object empty_numpy(DType dtype, const Shape& shape) {
-  constexpr int64_t kLargeBytes = 64 * 1024;
   const nb::object& storage = numpy().storage[static_cast<size_t>(dtype.scalar)];
   const int last = shape.rank() - 1;
   const int64_t bytes = storage_bytes(dtype, shape.numel());
@@ -254,23 +254,28 @@ nb::object empty_numpy(DType dtype, const Shape& shape) {
 
 }  // namespace
 
-Framework::Made Framework::empty_on_gpu(DType dtype, const Shape& shape) const {
+Framework::Made Framework::empty_own(DType dtype, const Shape& shape) const {
   TW_REQUIRE(exchange_ != nullptr || is_torch_,
              "outputs on {} of arrays that aren't torch's can't be allocated; pass out", device_);
   nb::object made = exchange_ != nullptr ? exchange_empty(*exchange_, dtype, shape, device_)
                                          : torch_empty(dtype, shape, device_);
-  const Tensor memory = exchange_ != nullptr ? exchange_view(*exchange_, made) : *torch_view(made);
-  return {std::move(made), Tensor(memory.data(), dtype, shape, device_)};
+  const Tensor memory =
+      exchange_ != nullptr ? exchange_view(*exchange_, made).value() : torch_view(made).value();
+  return {std::move(made), Tensor(memory.data(), dtype, shape, device_), {}};
 }
 
 Stream Framework::current_stream() const {
+  if (device_.kind == DeviceKind::cpu) return {};
   if (exchange_ != nullptr) return exchange_stream(*exchange_, device_);
   return is_torch_ ? torch_stream(device_) : Stream{};
 }
 
 Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits) const {
-  if (device_.kind != DeviceKind::cpu) return empty_on_gpu(dtype, shape);
-  if (from_dlpack_.is_valid()) {
+  const bool is_small = storage_bytes(dtype, shape.numel()) < kLargeBytes;
+  if (device_.kind != DeviceKind::cpu || (exchange_ != nullptr && is_small)) {
+    return empty_own(dtype, shape);
+  }
+  if (nb::object from_dlpack = this->from_dlpack(); from_dlpack.is_valid()) {
     auto* owner = new OwnedTensor(dtype, shape);
     const nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<OwnedTensor*>(p); });
     std::array<size_t, kMaxRank> extents{};
@@ -279,7 +284,7 @@ Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits)
     return {nb::cast(nb::ndarray<nb::array_api>(
                 owner->view().data(), static_cast<size_t>(shape.rank()), extents.data(), capsule,
                 nullptr, {type.code, type.bits, 1}, nb::device::cpu::value)),
-            owner->view()};
+            owner->view(), std::move(from_dlpack)};
   }
   const auto index = static_cast<size_t>(dtype.scalar);
   const nb::object& extension = numpy().extension[index];
@@ -287,11 +292,11 @@ Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits)
   const Borrowed memory(array);
   const Tensor tensor(memory.tensor().data(), dtype, shape);
   if (extension.is_valid() && !raw_bits) array = array.attr("view")(extension);
-  return {std::move(array), tensor};
+  return {std::move(array), tensor, {}};
 }
 
-nb::object Framework::finish(const Made& made) const {
-  return from_dlpack_.is_valid() ? from_dlpack_(made.object) : made.object;
+nb::object Framework::finish(const Made& made) {
+  return made.from_dlpack.is_valid() ? made.from_dlpack(made.object) : made.object;
 }
 
 }  // namespace tw::python

@@ -56,8 +56,8 @@ class Borrowed {
   dlpack::DLManagedTensorVersioned* managed_versioned_ = nullptr;
 };
 
-/// Makes arrays of the kind of an example: numpy's, those of the module whose from_dlpack takes
-/// them; on a GPU those of the framework's own allocator.
+/// Makes arrays of the kind of an example, which must live as long: numpy's, those of the module
+/// whose from_dlpack takes them, or those of the framework's own allocator, on a GPU always.
 class Framework {
  public:
   Framework() = default;  // numpy
@@ -66,25 +66,25 @@ class Framework {
   struct Made {
     nb::object object;
     Tensor tensor;
+    nb::object from_dlpack;  // what makes the framework's array of the object; empty: it is one
   };
-  /// A compact array with undefined elements. `finish` turns the object into what the caller gets,
-  /// once the elements are there. A format that numpy lacks is one of ml_dtypes, or, with
-  /// `raw_bits` or without that package, unsigned integers. On a GPU of a framework whose allocator
-  /// isn't known it is an Error.
+  /// A compact array with undefined elements. `finish` turns it into what the caller gets, once the
+  /// elements are there. A format that numpy lacks is one of ml_dtypes, or, with `raw_bits` or
+  /// without that package, unsigned integers. On a GPU of a framework whose allocator isn't known
+  /// it is an Error.
   Made empty(DType dtype, const Shape& shape, bool raw_bits) const;
-  nb::object finish(const Made& made) const;
+  static nb::object finish(const Made& made);
   /// The stream that the framework works on; on the CPU none.
   Stream current_stream() const;
 
-  Device device() const { return device_; }
-
  private:
-  Made empty_on_gpu(DType dtype, const Shape& shape) const;
+  nb::object from_dlpack() const;
+  Made empty_own(DType dtype, const Shape& shape) const;
 
+  nb::handle example_;
   Device device_;
-  const dlpack::DLPackExchangeAPI* exchange_ = nullptr;  // of arrays on a GPU
-  bool is_torch_ = false;                                // without exchange table, on a GPU
-  nb::object from_dlpack_;                               // empty: numpy
+  const dlpack::DLPackExchangeAPI* exchange_ = nullptr;
+  bool is_torch_ = false;  // on a GPU, without exchange table
 };
 
 }  // namespace tw::python

@@ -47,7 +47,7 @@ Tensor Call::output(const char* name, const Array& out, std::optional<DType> uns
   if (taken.is_read_only()) {
     throw nb::value_error(format("{}: {} is read-only", function_, name).c_str());
   }
-  if (returned) outputs_.push_back({{nb::borrow(out.object), taken.tensor()}, false});
+  if (returned) outputs_.push_back({{nb::borrow(out.object), taken.tensor(), {}}, false});
   return taken.tensor();
 }
 
@@ -68,8 +68,7 @@ void* Call::workspace(int64_t bytes) {
 nb::any Call::result() const {
   const auto at = [&](size_t i) {
     const Output& output = outputs_[i];
-    return output.is_new ? framework_.value_or(Framework()).finish(output.made)
-                         : output.made.object;
+    return output.is_new ? Framework::finish(output.made) : output.made.object;
   };
   if (outputs_.empty()) return nb::borrow<nb::any>(nb::none());
   if (outputs_.size() == 1) return nb::borrow<nb::any>(at(0));

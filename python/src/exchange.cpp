@@ -62,10 +62,13 @@ bool requires_grad(nb::handle array) {
   return value.is_valid() && value.ptr() == Py_True;
 }
 
-Tensor exchange_view(const DLPackExchangeAPI& api, nb::handle array) {
+std::optional<Tensor> exchange_view(const DLPackExchangeAPI& api, nb::handle array) {
   dlpack::DLTensor tensor{};
-  if (api.dltensor_from_py_object_no_sync(array.ptr(), &tensor) != 0) throw nb::python_error();
-  return dlpack::to_tensor(tensor);
+  if (api.dltensor_from_py_object_no_sync(array.ptr(), &tensor) == 0) {
+    return dlpack::to_tensor(tensor);
+  }
+  PyErr_Clear();
+  return {};
 }
 
 nb::object exchange_empty(const DLPackExchangeAPI& api, DType dtype, const Shape& shape,

@@ -20,8 +20,9 @@ const dlpack::DLPackExchangeAPI* exchange_of(nb::handle array);
 /// A tensor of torch that takes part in automatic differentiation: results of ours would not.
 bool requires_grad(nb::handle array);
 
-/// The memory of an array, which keeps it. Nothing waits for streams.
-Tensor exchange_view(const dlpack::DLPackExchangeAPI& api, nb::handle array);
+/// The memory of an array, which keeps it; nothing when the framework refuses. Nothing waits for
+/// streams.
+std::optional<Tensor> exchange_view(const dlpack::DLPackExchangeAPI& api, nb::handle array);
 
 /// An array on a device, from the framework's allocator.
 nb::object exchange_empty(const dlpack::DLPackExchangeAPI& api, DType dtype, const Shape& shape,

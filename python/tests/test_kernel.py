@@ -65,7 +65,7 @@ def test_wrong_calls_are_refused(scale: tw.Kernel) -> None:
 
 def test_a_target_that_is_not_there_is_a_runtime_error() -> None:
     with pytest.raises(RuntimeError, match="E-TGT-04"):
-        tw.compile_text(SCALE, target="cuda:sm_90a")
+        tw.compile_text(SCALE, target="ascend950")
 
 
 def test_a_text_that_is_no_program_is_refused_with_its_place() -> None:
