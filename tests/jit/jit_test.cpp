@@ -250,8 +250,8 @@ TEST(Compile, ATargetThatIsUnknownOrContradictedIsAnError) {
             "error[E-OPT-01]: add_constant: option cpu_level is avx2, but the target is "
             "cpu:baseline\n"
             "  help: leave one of them out");
-  EXPECT_THAT(compile_error({.target = "sm_90a"}),
-              testing::HasSubstr("backend 'cuda' isn't installed"));
+  EXPECT_THAT(compile_error({.target = "ascend950"}),
+              testing::HasSubstr("backend 'ascend' isn't installed"));
 }
 
 /// A folder for a test, which is removed with its content.
