@@ -2,7 +2,7 @@
 # and backends of one id can be used together, and find each other's code in the disk cache. Leaves
 # OUT alone when nothing changed.
 cmake_minimum_required(VERSION 3.25)
-file(GLOB_RECURSE sources ${ROOT}/*.h ${ROOT}/*.cpp)
+file(GLOB_RECURSE sources ${ROOT}/*.h ${ROOT}/*.cpp ${ROOT}/*.cuh)
 list(FILTER sources EXCLUDE REGEX "^${ROOT}/kernels/")
 list(SORT sources)
 set(all "")

@@ -25,7 +25,7 @@ CODES = re.compile(r"(<!-- codes -->\n).*?(<!-- end -->)", re.DOTALL)
 CODE_ROW = re.compile(
     r'TW_CODE\(\w+, "([^"]+)", "([^"]+)",[\s\\]*"([^"]+)"\)(?: /\* needs ([^*]+) \*/)?'
 )
-SOURCES = (".h", ".cpp", ".py", ".sh", ".cmake", "")
+SOURCES = (".h", ".cpp", ".cuh", ".py", ".sh", ".cmake", "")
 
 
 def broken_links(name: str, text: str, root: Path) -> Iterator[str]:

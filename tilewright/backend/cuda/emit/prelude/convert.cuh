@@ -1,0 +1,206 @@
+// Part of the device prelude (../prelude.h): conversions whose results the language fixes bit by
+// bit (base/convert.h). What has an instruction that agrees is in hardware.cuh.
+
+//# odd
+// x as an f32, toward zero, and with an odd last bit where that loses something: to round the result
+// once more is to round x once.
+__device__ __forceinline__ f32 odd(f32 toward_zero, bool inexact) {
+  return f32_of(bits_of(toward_zero) | (inexact ? 1u : 0u));
+}
+//# odd_i32
+__device__ __forceinline__ f32 odd_i32(i32 x) {
+  const f32 y = __int2float_rz(x);
+  return odd(y, static_cast<i64>(y) != x);
+}
+//# odd_u32
+__device__ __forceinline__ f32 odd_u32(u32 x) {
+  const f32 y = __uint2float_rz(x);
+  return odd(y, static_cast<u64>(y) != x);
+}
+//# odd_i64
+__device__ __forceinline__ f32 odd_i64(i64 x) {
+  const f32 y = __ll2float_rz(x);
+  return odd(y, static_cast<i64>(y) != x);
+}
+//# odd_u64
+__device__ __forceinline__ f32 odd_u64(u64 x) {
+  const f32 y = __ull2float_rz(x);
+  return odd(y, static_cast<u64>(y) != x);
+}
+//# odd_f64
+__device__ __forceinline__ f32 odd_f64(f64 x) {
+  const f32 y = __double2float_rz(x);
+  return odd(y, static_cast<f64>(y) != x && x == x);
+}
+
+//# to_tf32
+// Ten bits of mantissa, to the nearest even.
+__device__ __forceinline__ tf32 to_tf32(f32 x) {
+  const u32 bits = bits_of(x);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return f32_of(0x7FFFFFFFu);
+  return f32_of((bits + 0xFFFu + (bits >> 13 & 1u)) & ~0x1FFFu);
+}
+//# to_tf32_rz
+__device__ __forceinline__ tf32 to_tf32_rz(f32 x) { return f32_of(bits_of(x) & ~0x1FFFu); }
+
+//# from_bf16
+__device__ __forceinline__ f32 from_bf16(bf16 x) { return f32_of(static_cast<u32>(x) << 16); }
+//# bf16_toward
+// The bf16 on the given side of x, or x.
+__device__ __forceinline__ bf16 bf16_toward(f32 x, bool away_from_zero) {
+  const u32 bits = bits_of(x);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FFF;
+  return static_cast<bf16>((bits >> 16) + (away_from_zero && (bits & 0xFFFFu) != 0 ? 1u : 0u));
+}
+//# to_bf16_rz
+__device__ __forceinline__ bf16 to_bf16_rz(f32 x) { return bf16_toward(x, false); }
+//# to_bf16_rp
+__device__ __forceinline__ bf16 to_bf16_rp(f32 x) {
+  return bf16_toward(x, bits_of(x) < 0x80000000u);
+}
+//# to_bf16_rm
+__device__ __forceinline__ bf16 to_bf16_rm(f32 x) {
+  return bf16_toward(x, bits_of(x) >= 0x80000000u);
+}
+
+//# from_e8m0
+__device__ __forceinline__ f32 from_e8m0(e8m0 x) {
+  if (x == 0) return f32_of(0x00400000u);
+  return f32_of(x == 0xFF ? 0x7FFFFFFFu : static_cast<u32>(x) << 23);
+}
+//# to_e8m0_up
+// The next power of two upward. 0 and negative values give 2^-127.
+__device__ __forceinline__ e8m0 to_e8m0_up(f32 x) {
+  const u32 bits = bits_of(x);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0xFF;
+  if (bits <= 0x00400000u || bits >= 0x80000000u) return 0;
+  const u32 up = (bits + 0x7FFFFFu) >> 23;
+  return static_cast<e8m0>(up < 0xFEu ? up : 0xFEu);
+}
+//# to_e8m0_down
+__device__ __forceinline__ e8m0 to_e8m0_down(f32 x) {
+  const u32 bits = bits_of(x);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0xFF;
+  if (bits >= 0x80000000u) return 0;
+  const u32 down = bits >> 23;
+  return static_cast<e8m0>(down < 0xFEu ? down : 0xFEu);
+}
+
+//# to_e2m1
+// To the nearest even of 0 .5 1 1.5 2 3 4 6, at most 6 in magnitude; NaN gives 6.
+__device__ __forceinline__ e2m1 to_e2m1(f32 x) {
+  const u32 bits = bits_of(x);
+  const u32 magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return 7;
+  u32 code;
+  if (magnitude < 0x3F800000u) {
+    code = bits_of(f32_of(magnitude) + 4194304.0f) & 3u;  // the sum has a last bit of 1/2
+  } else {
+    code = ((magnitude + 0x1FFFFFu + (magnitude >> 22 & 1u)) >> 22) - 252u;
+    code = code < 7u ? code : 7u;
+  }
+  return static_cast<e2m1>(bits >> 31 << 3 | code);
+}
+
+//# round_random
+// The magnitude of x in a format of E exponent and M mantissa bits with this bias, rounded up where
+// the first 16 bits of what is discarded, plus 16 random bits, carry. At most `most`.
+template <int E, int M, int kBias>
+__device__ __forceinline__ u32 round_random(f32 x, u32 random, u32 most) {
+  const u32 bits = bits_of(x) & 0x7FFFFFFFu;
+  if (bits >= 0x7F800000u) return most;
+  const int field = static_cast<int>(bits >> 23);
+  const int biased = field > 1 ? field : 1;
+  const u32 significand = (bits & 0x7FFFFFu) | (field != 0 ? 0x800000u : 0u);
+  // How far the exponent is below that of the smallest normal value.
+  const int below = 128 - kBias - biased;
+  int shift = 23 - M + (below > 0 ? below : 0);
+  shift = shift < 40 ? shift : 40;
+  const u64 sum = ((static_cast<u64>(significand) << 16) >> shift) + (random & 0xFFFFu);
+  u32 whole = static_cast<u32>(sum >> 16);
+  if (below < 0) whole += static_cast<u32>(-below) << M;
+  return whole < most ? whole : most;
+}
+//# to_f16_rs
+__device__ __forceinline__ f16 to_f16_rs(f32 x, u32 random) {
+  if (x != x) return 0x7FFF;
+  return static_cast<f16>(bits_of(x) >> 31 << 15 | round_random<5, 10, 15>(x, random, 0x7BFF));
+}
+//# to_bf16_rs
+__device__ __forceinline__ bf16 to_bf16_rs(f32 x, u32 random) {
+  if (x != x) return 0x7FFF;
+  return static_cast<bf16>(bits_of(x) >> 31 << 15 | round_random<8, 7, 127>(x, random, 0x7F7F));
+}
+//# to_e4m3_rs
+__device__ __forceinline__ e4m3 to_e4m3_rs(f32 x, u32 random) {
+  if (x != x) return 0x7F;
+  return static_cast<e4m3>(bits_of(x) >> 31 << 7 | round_random<4, 3, 7>(x, random, 0x7E));
+}
+//# to_e5m2_rs
+__device__ __forceinline__ e5m2 to_e5m2_rs(f32 x, u32 random) {
+  if (x != x) return 0x7F;
+  return static_cast<e5m2>(bits_of(x) >> 31 << 7 | round_random<5, 2, 15>(x, random, 0x7B));
+}
+//# to_e2m1_rs
+__device__ __forceinline__ e2m1 to_e2m1_rs(f32 x, u32 random) {
+  if (x != x) return 7;
+  return static_cast<e2m1>(bits_of(x) >> 31 << 3 | round_random<2, 1, 1>(x, random, 7));
+}
+
+//# to_i8
+// Toward zero; out of range to the nearest end, NaN to 0.
+__device__ __forceinline__ i8 to_i8(f32 x) {
+  const i32 y = __float2int_rz(x);
+  return static_cast<i8>(y < -128 ? -128 : y > 127 ? 127 : y);
+}
+//# to_u8
+__device__ __forceinline__ u8 to_u8(f32 x) {
+  const u32 y = __float2uint_rz(x);
+  return static_cast<u8>(y > 255u ? 255u : y);
+}
+//# to_i16
+__device__ __forceinline__ i16 to_i16(f32 x) {
+  const i32 y = __float2int_rz(x);
+  return static_cast<i16>(y < -32768 ? -32768 : y > 32767 ? 32767 : y);
+}
+//# to_u16
+__device__ __forceinline__ u16 to_u16(f32 x) {
+  const u32 y = __float2uint_rz(x);
+  return static_cast<u16>(y > 65535u ? 65535u : y);
+}
+//# to_i32
+__device__ __forceinline__ i32 to_i32(f32 x) { return __float2int_rz(x); }
+//# to_u32
+__device__ __forceinline__ u32 to_u32(f32 x) { return __float2uint_rz(x); }
+//# to_i64
+__device__ __forceinline__ i64 to_i64(f32 x) { return x == x ? __float2ll_rz(x) : 0; }
+//# to_u64
+__device__ __forceinline__ u64 to_u64(f32 x) { return x == x ? __float2ull_rz(x) : 0; }
+//# i64_of_f64
+__device__ __forceinline__ i64 i64_of_f64(f64 x) { return x == x ? __double2ll_rz(x) : 0; }
+//# u64_of_f64
+__device__ __forceinline__ u64 u64_of_f64(f64 x) { return x == x ? __double2ull_rz(x) : 0; }
+//# i32_of_f64
+__device__ __forceinline__ i32 i32_of_f64(f64 x) { return x == x ? __double2int_rz(x) : 0; }
+//# u32_of_f64
+__device__ __forceinline__ u32 u32_of_f64(f64 x) { return x == x ? __double2uint_rz(x) : 0; }
+//# i16_of_f64
+__device__ __forceinline__ i16 i16_of_f64(f64 x) {
+  const i32 y = i32_of_f64(x);
+  return static_cast<i16>(y < -32768 ? -32768 : y > 32767 ? 32767 : y);
+}
+//# u16_of_f64
+__device__ __forceinline__ u16 u16_of_f64(f64 x) {
+  const u32 y = u32_of_f64(x);
+  return static_cast<u16>(y > 65535u ? 65535u : y);
+}
+//# i8_of_f64
+__device__ __forceinline__ i8 i8_of_f64(f64 x) {
+  const i32 y = i32_of_f64(x);
+  return static_cast<i8>(y < -128 ? -128 : y > 127 ? 127 : y);
+}
+//# u8_of_f64
+__device__ __forceinline__ u8 u8_of_f64(f64 x) {
+  const u32 y = u32_of_f64(x);
+  return static_cast<u8>(y > 255u ? 255u : y);
+}

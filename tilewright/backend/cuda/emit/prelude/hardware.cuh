@@ -1,0 +1,109 @@
+// Part of the device prelude (../prelude.h): what one instruction does as the language wants it.
+// PTX ISA 9.0, 9.7.9.21 (cvt) and 9.7.8 (prmt).
+
+//# to_f16
+__device__ __forceinline__ f16 to_f16(f32 x) {
+  f16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+//# to_f16_rz
+__device__ __forceinline__ f16 to_f16_rz(f32 x) {
+  f16 y;
+  asm("cvt.rz.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+//# to_f16_rp
+__device__ __forceinline__ f16 to_f16_rp(f32 x) {
+  f16 y;
+  asm("cvt.rp.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+//# to_f16_rm
+__device__ __forceinline__ f16 to_f16_rm(f32 x) {
+  f16 y;
+  asm("cvt.rm.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+//# from_f16
+__device__ __forceinline__ f32 from_f16(f16 x) {
+  f32 y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+//# to_bf16
+__device__ __forceinline__ bf16 to_bf16(f32 x) {
+  bf16 y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+//# to_e4m3
+__device__ __forceinline__ e4m3 to_e4m3(f32 x) {
+  u16 y;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(y) : "f"(0.0f), "f"(x));
+  return static_cast<e4m3>(y);
+}
+//# to_e5m2
+__device__ __forceinline__ e5m2 to_e5m2(f32 x) {
+  u16 y;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(y) : "f"(0.0f), "f"(x));
+  return static_cast<e5m2>(y);
+}
+//# to_e4m3x2
+// Two neighbors, the first in the low byte.
+__device__ __forceinline__ u16 to_e4m3x2(f32 low, f32 high) {
+  u16 y;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(y) : "f"(high), "f"(low));
+  return y;
+}
+//# to_e5m2x2
+__device__ __forceinline__ u16 to_e5m2x2(f32 low, f32 high) {
+  u16 y;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(y) : "f"(high), "f"(low));
+  return y;
+}
+//# to_e4m3_nonsat
+// Overflow is a NaN. 464 is half way to what would follow 448, and even there.
+__device__ __forceinline__ e4m3 to_e4m3_nonsat(f32 x) {
+  if (fabsf(x) > 464.0f) return static_cast<e4m3>(bits_of(x) >> 31 << 7 | 0x7F);
+  return to_e4m3(x);
+}
+//# to_e5m2_nonsat
+// Overflow is infinite. 61440 is half way to what would follow 57344, and goes up.
+__device__ __forceinline__ e5m2 to_e5m2_nonsat(f32 x) {
+  if (fabsf(x) >= 61440.0f) return static_cast<e5m2>(bits_of(x) >> 31 << 7 | 0x7C);
+  return to_e5m2(x);
+}
+//# from_e4m3
+__device__ __forceinline__ f32 from_e4m3(e4m3 x) {
+  u32 halves;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<u16>(x)));
+  return from_f16(static_cast<f16>(halves));
+}
+//# from_e5m2
+// The upper half of an f16.
+__device__ __forceinline__ f32 from_e5m2(e5m2 x) { return from_f16(static_cast<f16>(x << 8)); }
+//# from_e4m3_at
+// Element i of a local array. Its pair is converted: the work is shared with the neighbor's.
+__device__ __forceinline__ f32 from_e4m3_at(const e4m3* row, i64 i) {
+  u32 halves;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(*(const u16*)(row + (i & ~1ll))));
+  return from_f16(static_cast<f16>((i & 1) != 0 ? halves >> 16 : halves));
+}
+//# from_e5m2_at
+__device__ __forceinline__ f32 from_e5m2_at(const e5m2* row, i64 i) {
+  u32 halves;
+  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(*(const u16*)(row + (i & ~1ll))));
+  return from_f16(static_cast<f16>((i & 1) != 0 ? halves >> 16 : halves));
+}
+//# from_e2m1
+// Its magnitude is that of an f16 whose exponent is 14 too small.
+__device__ __forceinline__ f32 from_e2m1(e2m1 x) {
+  return from_f16(static_cast<f16>((x & 7) << 9 | (x & 8) << 12)) * 16384.0f;
+}
+//# byte_permute
+__device__ __forceinline__ u32 byte_permute(u32 a, u32 b, u32 selector) {
+  u32 y;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(selector));
+  return y;
+}

@@ -1,0 +1,60 @@
+// Part of the device prelude (../prelude.h): operations on floats whose corner cases the language
+// fixes, and the fast forms that CUDA has no function for.
+
+//# min_first
+// The smaller; of a NaN and a number the number, of equal zeros the first.
+__device__ __forceinline__ f32 min_first(f32 a, f32 b) { return a == b ? a : fminf(a, b); }
+__device__ __forceinline__ f64 min_first(f64 a, f64 b) { return a == b ? a : fmin(a, b); }
+//# max_first
+__device__ __forceinline__ f32 max_first(f32 a, f32 b) { return a == b ? a : fmaxf(a, b); }
+__device__ __forceinline__ f64 max_first(f64 a, f64 b) { return a == b ? a : fmax(a, b); }
+//# min_nan
+// The smaller; NaN if there is one; of equal zeros the first.
+__device__ __forceinline__ f32 min_nan(f32 a, f32 b) { return b != b || b < a ? b : a; }
+__device__ __forceinline__ f64 min_nan(f64 a, f64 b) { return b != b || b < a ? b : a; }
+//# max_nan
+__device__ __forceinline__ f32 max_nan(f32 a, f32 b) { return b != b || b > a ? b : a; }
+__device__ __forceinline__ f64 max_nan(f64 a, f64 b) { return b != b || b > a ? b : a; }
+//# min_nan_fast
+__device__ __forceinline__ f32 min_nan_fast(f32 a, f32 b) {
+  f32 y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+//# max_nan_fast
+__device__ __forceinline__ f32 max_nan_fast(f32 a, f32 b) {
+  f32 y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+
+//# exp2_fast
+__device__ __forceinline__ f32 exp2_fast(f32 x) {
+  f32 y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+//# tanh_fast
+__device__ __forceinline__ f32 tanh_fast(f32 x) {
+  f32 y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+//# rcp_fast
+__device__ __forceinline__ f32 rcp_fast(f32 x) {
+  f32 y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+//# rsqrt_fast
+__device__ __forceinline__ f32 rsqrt_fast(f32 x) {
+  f32 y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+//# sqrt_fast
+__device__ __forceinline__ f32 sqrt_fast(f32 x) {
+  f32 y;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
