@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "tilewright/backend/cuda/emit/emit.h"
 #include "tilewright/backend/cuda/toolchain/toolchain.h"
 #include "tilewright/backend/metadata_of.h"
 #include "tilewright/base/codes.h"
@@ -49,9 +50,12 @@ ir::Program lower(const ir::Program& program, const Target& target,
   return result.program;
 }
 
-std::string emit(const ir::Program& threads, const Target& target, const runtime::KernelMetadata&) {
-  throw Error(codes::tgt_03, {}, "{}: no code can be emitted for {} yet", threads.name,
-              target.full_name());
+std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata) {
+  std::vector<std::string> entries;
+  for (const runtime::Launch& launch : metadata.launches) {
+    for (const runtime::Variant& variant : launch.variants) entries.push_back(variant.entry);
+  }
+  return emit_source(threads, emit_options(threads), entries);
 }
 
 backend::Artifact compile_source(const std::string& source, runtime::KernelMetadata metadata,
@@ -84,8 +88,10 @@ backend::Artifact compile_program(const ir::Program& program, const std::string&
   for (runtime::Launch& launch : metadata.launches) {
     launch.grid_limit.assign(target.grid.begin(), target.grid.end());
   }
-  const std::string source =
-      timed(*report, "emit", [&] { return emit(threads, target, metadata); });
+  for (runtime::Variant* variant : backend::variants_of(metadata)) {
+    variant->entry = legal_name(variant->entry);
+  }
+  const std::string source = timed(*report, "emit", [&] { return emit(threads, metadata); });
   return compile_source(source, std::move(metadata), program, target, *report);
 }
 

@@ -14,8 +14,7 @@ ir::Program lower(const ir::Program& program, const Target& target, backend::Com
 
 /// Thread IR as CUDA C++. Launch i is the entry `metadata`'s variant i names; parameter j of every
 /// entry is field j of `metadata.packed` (device/module.h).
-std::string emit(const ir::Program& threads, const Target& target,
-                 const runtime::KernelMetadata& metadata);
+std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata);
 
 /// Compiles a source that has the entries of the metadata.
 backend::Artifact compile_source(const std::string& source, runtime::KernelMetadata metadata,

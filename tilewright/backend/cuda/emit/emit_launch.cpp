@@ -1,0 +1,137 @@
+// The frame of a source: the prelude, and for each launch its parameters and indices.
+#include "tilewright/backend/cuda/emit/emitter.h"
+#include "tilewright/backend/cuda/emit/prelude.h"
+#include "tilewright/base/codes.h"
+#include "tilewright/base/error.h"
+#include "tilewright/ir/options.h"
+#include "tilewright/ir/visit.h"
+
+namespace tw::cuda {
+namespace {
+
+int64_t thread_count(const ir::Launch& launch) {
+  int64_t threads = 1;
+  for (const int64_t extent : launch.threads) threads *= extent;
+  return threads;
+}
+
+}  // namespace
+
+EmitOptions emit_options(const ir::Program& program) {
+  return {.fast_math = ir::option(program, "fast_math") == "on",
+          .line_info = ir::option(program, "line_info") == "on"};
+}
+
+void Emitter::line(const std::string& text) {
+  const std::string margin(static_cast<size_t>(indent_) * 2, ' ');
+  if (const bool same =
+          next_.line == here_.line && std::string_view(next_.file) == std::string_view(here_.file);
+      !same) {
+    here_ = next_;
+    out_ += margin + "// " + here_.text() + "\n";
+  }
+  if (options_.line_info && here_.known()) {
+    out_ += format("#line {} {}\n", here_.line, quoted(here_.file));
+  }
+  out_ += margin + text + "\n";
+}
+
+/// What must be known before the first line: which buffers are written, and which need to be
+/// aligned for wide accesses.
+void Emitter::scan(const ir::Launch& launch) {
+  ir::for_each_stmt(launch.body, [&](const ir::Stmt& s) {
+    if (const auto* store = s.try_as<ir::Store>()) written_.insert(store->buffer.root());
+    if (const auto* atomic = s.try_as<ir::Atomic>()) written_.insert(atomic->buffer.root());
+    if (const auto* move = s.try_as<ir::Move>()) {
+      written_.insert(move->dst.root());
+      moved_.insert(move->src.root());
+      moved_.insert(move->dst.root());
+    }
+  });
+}
+
+/// The fields of the packed block in the order of runtime::pack_all: addresses, scalars, symbols.
+std::string Emitter::parameters(const ir::Program& program, const ir::Launch& launch) {
+  std::vector<std::string> list;
+  const auto address = [&](const ir::Buffer& buffer, bool restricted) {
+    const std::string name = names_.make(buffer.name());
+    buffers_[buffer] = name;
+    list.push_back(format("{}{}* {}{}", written_.contains(buffer) ? "" : "const ",
+                          memory_type(buffer.dtype()), restricted ? "__restrict__ " : "", name));
+  };
+  for (const ir::Param& param : program.params) {
+    if (!param.buffer) continue;
+    address(param.buffer, param.kind != ir::ParamKind::pointer && !param.buffer->may_alias);
+  }
+  for (const ir::Workspace& workspace : program.workspaces) {
+    address(workspace.buffer, !workspace.buffer->may_alias);
+  }
+  const auto number = [&](const ir::Var& var) {
+    if (vars_.contains(var)) {  // a size that is passed as a scalar too
+      list.push_back(format("{} /*{}*/", to_text(var.dtype()), vars_[var]));
+      return;
+    }
+    vars_[var] = names_.make(var.name());
+    list.push_back(format("{} {}", to_text(var.dtype()), vars_[var]));
+  };
+  for (const ir::Param& param : program.params) {
+    if (param.var) number(param.var);
+  }
+  for (const ir::Symbol& symbol : program.symbols) number(symbol.var);
+  if (list.size() > 64) {
+    throw Error(codes::tgt_03, launch.loc, "{}: {} parameters, a kernel on cuda has 64 at most",
+                program.name, list.size());
+  }
+  std::string text;
+  for (size_t i = 0; i < list.size(); ++i) text += (i == 0 ? "\n    " : ",\n    ") + list[i];
+  return text;
+}
+
+void Emitter::indices(const ir::Launch& launch) {
+  constexpr const char* kBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
+  const auto index = [&](const ir::Var& var, const char* source) {
+    vars_[var] = names_.make(var.name());
+    line(format("const {} {} = {};", to_text(var.dtype()), vars_[var], source));
+  };
+  for (size_t d = 0; d < launch.block_vars.size(); ++d) index(launch.block_vars[d], kBlock[d]);
+  if (launch.thread) index(launch.thread, "threadIdx.x");
+}
+
+std::string Emitter::kernel(const ir::Program& program, const ir::Launch& launch,
+                            const std::string& entry, std::map<std::string, std::string>& helpers) {
+  helpers_ = &helpers;
+  scan(launch);
+  std::string bounds = format("__launch_bounds__({}", thread_count(launch));
+  if (launch.min_blocks_per_sm > 0) bounds += format(", {}", launch.min_blocks_per_sm);
+  bounds += ")";
+  if (launch.max_registers > 0 && launch.min_blocks_per_sm == 0) {
+    bounds += format(" __maxnreg__({})", launch.max_registers);
+  }
+  const std::string head = format("extern \"C\" __global__ void {} {}({}) {{\n", bounds, entry,
+                                  parameters(program, launch));
+  ++indent_;
+  if (launch.shared_bytes > 0) line("extern __shared__ __align__(128) u8 shared[];");
+  indices(launch);
+  stmt(launch.body);
+  --indent_;
+  return head + out_ + "}\n";
+}
+
+std::string emit_source(const ir::Program& program, const EmitOptions& options,
+                        const std::vector<std::string>& entries) {
+  TW_CHECK(entries.size() == program.launches.size(), "{} entries for {} launches", entries.size(),
+           program.launches.size());
+  std::map<std::string, std::string> helpers;
+  std::string kernels;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Emitter emitter(options);
+    kernels +=
+        "\n" + emitter.kernel(program, program.launches[i].as<ir::Launch>(), entries[i], helpers);
+  }
+  std::string generated;
+  for (const auto& [name, text] : helpers) generated += text;
+  return format("// Generated by tilewright from {}.\n{}{}{}", quoted(program.name),
+                prelude_for(generated + kernels), generated, kernels);
+}
+
+}  // namespace tw::cuda
