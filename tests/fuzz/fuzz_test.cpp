@@ -9,6 +9,7 @@
 
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/generator.h"
+#include "tests/fuzz/threads.h"
 #include "tilewright/base/env.h"
 #include "tilewright/ir/equal.h"
 #include "tilewright/ir/text.h"
@@ -22,6 +23,8 @@ uint64_t first_seed() { return static_cast<uint64_t>(env::fuzz_seed.get()); }
 int64_t few() { return std::min<int64_t>(env::fuzz_programs.get(), 300); }
 
 TEST(Fuzz, ProgramsAreLegalInAnyOrder) { expect_agreement(interpreter(17), first_seed(), few()); }
+
+TEST(Fuzz, ThreadsAgreeWithTheInterpreter) { expect_agreement(threads(), first_seed(), few()); }
 
 TEST(Fuzz, ProgramsAreWellFormed) {
   for (int64_t i = 0; i < few(); ++i) {

@@ -72,6 +72,21 @@ HostExpr host_var(const ir::Expr& var, const ir::Program& program) {
 
 int64_t natural_align(DType dtype) { return std::max(1, dtype.bits() / 8); }
 
+/// The guard of a launch with the alignment that it needs.
+HostExpr guard_of(const ir::Launch& launch, const ir::Program& program) {
+  HostExpr guard = launch.guard ? host_expr(launch.guard, program) : HostExpr(1);
+  for (const ir::Buffer& buffer : launch.aligned) {
+    for (size_t i = 0; i < program.params.size(); ++i) {
+      if (!program.params[i].buffer.same_as(buffer)) continue;
+      const HostExpr address = HostExpr::address_mod(static_cast<int>(i));
+      const HostExpr rest = HostExpr::binary(HostOp::floormod, address, HostExpr(16));
+      guard = HostExpr::binary(HostOp::logical_and, guard,
+                               HostExpr::binary(HostOp::eq, rest, HostExpr(0)));
+    }
+  }
+  return guard;
+}
+
 runtime::Param tensor_param(const ir::Buffer& buffer, runtime::ParamKind kind,
                             const ir::Program& program) {
   runtime::Param param;
@@ -140,7 +155,7 @@ runtime::KernelMetadata metadata_of(const ir::Program& program, const std::strin
     const auto& launch = program.launches[i].as<ir::Launch>();
     if (!stands_in) metadata.launches.push_back({.name = launch.name});
     runtime::Variant variant;
-    if (launch.guard) variant.guard = host_expr(launch.guard, program);
+    if (launch.is_conditional()) variant.guard = guard_of(launch, program);
     variant.entry = format("{}_{}", launch.name, i);
     for (const ir::Expr& extent : launch.grid) {
       variant.grid.push_back(host_expr(extent, program));
@@ -153,7 +168,7 @@ runtime::KernelMetadata metadata_of(const ir::Program& program, const std::strin
       variant.dependent_launch = launch.dependent_launch;
     }
     metadata.launches.back().variants.push_back(std::move(variant));
-    stands_in = static_cast<bool>(launch.guard);
+    stands_in = launch.is_conditional();
   }
   return metadata;
 }

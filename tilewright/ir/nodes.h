@@ -424,11 +424,15 @@ struct Launch : StmtBase {
   RasterOrder raster = RasterOrder::none;
   int64_t raster_panel = 0;
   Expr guard;  // over sizes; where it fails, the next launch stands in. Null: always runs
-  Var thread;  // thread IR: the linear index of the thread in its block
-  int64_t shared_bytes = 0;  // thread IR: of the block's planned shared memory
+  std::vector<Buffer> aligned;  // tensors whose address must be a multiple of 16, as for the guard
+  Var thread;                   // thread IR: the linear index of the thread in its block
+  int64_t shared_bytes = 0;     // thread IR: of the block's planned shared memory
   TW_FIELDS(Launch, name, grid, block_vars, body, threads, cluster, min_blocks_per_sm,
             max_registers, dynamic_shared_extra, cooperative, dependent_launch, raster,
-            raster_panel, guard, thread, shared_bytes)
+            raster_panel, guard, aligned, thread, shared_bytes)
+
+  /// Whether the next launch stands in where this one can't run.
+  bool is_conditional() const { return guard || !aligned.empty(); }
 };
 
 }  // namespace tw::ir

@@ -337,6 +337,7 @@ class Verifier {
   void check(const Launch& n) {
     require(!around_.launch, "a launch inside a launch");
     require(!n.thread == (level_ != Level::thread), "thread IR has an index of threads");
+    require(n.aligned.empty() || level_ == Level::thread, "alignment is for thread IR");
     require(n.grid.size() == n.block_vars.size() && !n.grid.empty() && n.grid.size() <= 3,
             "{} grid extents with {} indices", n.grid.size(), n.block_vars.size());
     for (const Expr& e : n.grid) {

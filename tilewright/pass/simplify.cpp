@@ -47,7 +47,8 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
     ir::Program next = program;
     Expr skipped;  // the guard of the launch before, which failed if this one runs
     for (Stmt& launch : next.launches) {
-      const Expr guard = launch.as<ir::Launch>().guard;
+      const auto& node = launch.as<ir::Launch>();
+      const Expr guard = node.aligned.empty() ? node.guard : Expr();
       const Inside inside(*this);
       if (skipped) bounds.assume(skipped, false);
       launch = rewrite(launch);

@@ -180,7 +180,7 @@ class InsertBarriers {
       }
       case ir::Kind::ReducerFinalize:
         out.push_back(stmt);
-        pending_.clear();
+        if (crosses_warps(threads_)) pending_.clear();
         return;
       case ir::Kind::For: {
         const auto& loop = stmt.as<ir::For>();

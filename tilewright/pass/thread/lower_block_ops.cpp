@@ -262,6 +262,24 @@ Stmt strip_mine(const ir::Parallel& n, const Stmt& body) {
   return loop;
 }
 
+/// Perfectly nested loops as one box (language 5.4).
+Stmt merged(const Stmt& stmt) {
+  const auto& outer = stmt.as<ir::Parallel>();
+  Stmt body = outer.body;
+  while (const auto* seq = body.try_as<ir::Seq>()) {
+    if (seq->stmts.size() != 1) return stmt;
+    body = seq->stmts[0];
+  }
+  if (!body.is<ir::Parallel>()) return stmt;
+  const Stmt inner = merged(body);
+  return ir::make<ir::Parallel>(stmt.loc(), [&](ir::Parallel& n) {
+    n = inner.as<ir::Parallel>();
+    n.vars.insert(n.vars.begin(), outer.vars.begin(), outer.vars.end());
+    n.extents.insert(n.extents.begin(), outer.extents.begin(), outer.extents.end());
+    if (outer.max_vector != 0) n.max_vector = outer.max_vector;
+  });
+}
+
 class LowerBlockOps : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
@@ -282,7 +300,8 @@ class LowerBlockOps : public ir::Rewriter {
         return stage_finalize(stmt.as<ir::ReducerFinalize>());
       case ir::Kind::Parallel: {
         const bool outside = std::exchange(in_box_, true);
-        const auto& loop = stmt.as<ir::Parallel>();
+        const Stmt whole = merged(stmt);
+        const auto& loop = whole.as<ir::Parallel>();
         const Stmt body = rewrite(loop.body);
         in_box_ = outside;
         return strip_mine(loop, body);

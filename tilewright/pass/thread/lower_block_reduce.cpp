@@ -134,10 +134,11 @@ class Combine {
     std::sort(folded.begin(), folded.end(),
               [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
     const auto squeezed = [&](int64_t stride) {
+      int64_t rest = stride;
       for (const Digit& d : folded) {
-        if (d.stride < stride) stride /= d.extent;
+        if (d.stride < stride) rest /= d.extent;
       }
-      return stride;
+      return rest;
     };
     int64_t places = threads_;
     for (const Digit& d : folded) places /= d.extent;
@@ -220,6 +221,10 @@ class Combine {
 
 bool crosses_warps(const Fragment& src, const std::vector<int64_t>& dims, int64_t threads) {
   return !exchange_of(digits_of(src, dims, threads), threads).warps.empty();
+}
+
+bool crosses_warps(int64_t threads) {
+  return !exchange_of({{1, threads, true}}, threads).warps.empty();
 }
 
 Stmt combine_all_threads(ir::ReduceKind kind, bool propagate_nan, const Buffer& values,

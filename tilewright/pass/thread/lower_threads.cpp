@@ -44,8 +44,11 @@ bool has_side_effects(const Stmt& body) {
 
 class LowerThreads : public ir::Rewriter {
  public:
-  LowerThreads(const ir::Program& program, std::vector<Buffer>& aligned)
-      : bounds_(program), aligned_(aligned) {}
+  /// `conditions` are known to hold.
+  LowerThreads(const ir::Program& program, const std::vector<Expr>& conditions, VectorNeeds& needs)
+      : bounds_(program), needs_(needs) {
+    for (const Expr& condition : conditions) bounds_.assume(condition);
+  }
   using Rewriter::rewrite;
 
   Stmt launch(const ir::Launch& n) {
@@ -115,9 +118,24 @@ class LowerThreads : public ir::Rewriter {
         return update(stmt.as<ir::ReducerUpdate>());
       case ir::Kind::ReducerFinalize:
         return finalize(stmt.as<ir::ReducerFinalize>());
+      case ir::Kind::Seq: {
+        std::vector<Stmt> list;
+        for (const Stmt& s : stmt.as<ir::Seq>().stmts) {
+          const auto* atomic = s.try_as<ir::Atomic>();
+          if (atomic != nullptr && atomic->result && !in_box_) {
+            by_one_thread(*atomic, list);
+          } else {
+            list.push_back(rewrite(s));
+          }
+        }
+        return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& q) { q.stmts = std::move(list); });
+      }
       case ir::Kind::Atomic: {
         const auto& n = stmt.as<ir::Atomic>();
-        return in_box_ || !n.result ? children(stmt) : by_one_thread(n);
+        if (in_box_ || !n.result) return children(stmt);
+        std::vector<Stmt> list;
+        by_one_thread(n, list);
+        return ir::seq(std::move(list));
       }
       case ir::Kind::Print:
       case ir::Kind::Assert:
@@ -252,7 +270,7 @@ class LowerThreads : public ir::Rewriter {
     in_box_ = false;
     first_replica_ = {};
     body = ir::substitute(body, values);
-    if (width > 1) body = in_vectors(body, lane, width, bounds_, aligned_);
+    if (width > 1) body = in_vectors(body, lane, width, bounds_, needs_);
     stmts.push_back(guard ? ir::if_(guard, body) : body);
     // 3. The turns.
     const Stmt one = ir::seq(std::move(stmts));
@@ -355,7 +373,7 @@ class LowerThreads : public ir::Rewriter {
   }
 
   /// An atomic of the block whose result all threads get.
-  Stmt by_one_thread(const ir::Atomic& n) {
+  void by_one_thread(const ir::Atomic& n, std::vector<Stmt>& out) {
     const Buffer slot = ir::make_buffer(n.result.name(), n.result.dtype(), ir::MemSpace::shared,
                                         std::vector<int64_t>{1});
     const Var own = Var::make(n.result.name(), n.result.dtype());
@@ -366,17 +384,17 @@ class LowerThreads : public ir::Rewriter {
       a = children(Stmt(&n)).as<ir::Atomic>();
       a.result = own;
     });
-    std::vector<Stmt> stmts{
+    const std::vector<Stmt> stmts{
         ir::alloc(slot),
         ir::if_(is_first_thread(), ir::seq({atomic, ir::store(slot, {ir::index(0)}, own, true)})),
         barrier("the atomic's result is for all threads"),
         ir::let(n.result, ir::load(slot, {ir::index(0)}, true))};
-    if (loops_ > 0) stmts.push_back(barrier("the result is replaced in the next turn"));
-    return ir::seq(std::move(stmts));
+    out.insert(out.end(), stmts.begin(), stmts.end());
+    if (loops_ > 0) out.push_back(barrier("the result is replaced in the next turn"));
   }
 
   Bounds bounds_;
-  std::vector<Buffer>& aligned_;
+  VectorNeeds& needs_;
   Var thread_;
   int64_t threads_ = 0;
   int loops_ = 0;  // of the block around the present statement
@@ -393,37 +411,52 @@ class LowerThreads : public ir::Rewriter {
   int fast_ = 0;
 };
 
-/// Tensors that vectors access promise their alignment.
-class Align : public ir::Rewriter {
- public:
-  explicit Align(const std::vector<Buffer>& aligned) : aligned_(aligned) {}
-  using Rewriter::rewrite;
+Stmt guarded_by(const Stmt& launch, const VectorNeeds& needs) {
+  return ir::make<ir::Launch>(launch.loc(), [&](ir::Launch& n) {
+    n = launch.as<ir::Launch>();
+    n.aligned = needs.aligned;
+    for (const Expr& condition : needs.conditions) {
+      n.guard = n.guard ? ir::land(n.guard, condition) : condition;
+    }
+  });
+}
 
- protected:
-  Buffer rewrite_declaration(const Buffer& buffer) override {
-    const Buffer next = declaration_children(buffer);
-    const bool needed = std::any_of(aligned_.begin(), aligned_.end(),
-                                    [&](const Buffer& b) { return b.same_as(buffer); });
-    if (!needed || next->align >= 16) return next;
-    return ir::make<ir::BufferNode>(buffer.loc(), [&](ir::BufferNode& n) {
-      n = *next.get();
-      n.align = 16;
-    });
+/// One launch, or one with vectors and one without.
+void lower_launch(const ir::Program& program, const ir::Launch& launch, std::vector<Stmt>& out) {
+  VectorNeeds needs;
+  Stmt vectors = LowerThreads(program, {}, needs).launch(launch);
+  if (!needs.conditions.empty()) {
+    VectorNeeds more;
+    vectors = LowerThreads(program, needs.conditions, more).launch(launch);
+    more.conditions = needs.conditions;
+    needs = more;
   }
-
- private:
-  const std::vector<Buffer>& aligned_;
-};
+  if (needs.aligned.empty()) return out.push_back(vectors);
+  out.push_back(guarded_by(vectors, needs));
+  VectorNeeds none;
+  none.allowed = false;
+  const Stmt copy = ir::make<ir::Launch>(launch.loc, [&](ir::Launch& n) {
+    n = launch;
+    ir::Substitution renamed;
+    for (ir::Var& var : n.block_vars) {
+      const ir::Var fresh = ir::Var::make(var.name(), var.dtype());
+      renamed[var] = fresh;
+      var = fresh;
+    }
+    n.body = ir::substitute(ir::with_fresh_bindings(n.body), renamed);
+  });
+  out.push_back(LowerThreads(program, {}, none).launch(copy.as<ir::Launch>()));
+}
 
 }  // namespace
 
 ir::Program lower_threads(const ir::Program& program) {
   ir::Program result = program;
-  std::vector<Buffer> aligned;
-  for (Stmt& launch : result.launches) {
-    launch = LowerThreads(program, aligned).launch(launch.as<ir::Launch>());
+  result.launches.clear();
+  for (const Stmt& launch : program.launches) {
+    lower_launch(program, launch.as<ir::Launch>(), result.launches);
   }
-  return aligned.empty() ? result : Align(aligned).rewrite(result);
+  return result;
 }
 
 }  // namespace tw::pass

@@ -31,10 +31,19 @@ ir::Stmt combine_all_threads(ir::ReduceKind kind, bool propagate_nan, const ir::
                              int64_t count, const ir::Var& thread, int64_t threads, bool in_loop);
 /// Whether the reduction exchanges through shared memory, with a barrier inside.
 bool crosses_warps(const layout::Fragment& src, const std::vector<int64_t>& dims, int64_t threads);
+/// The same of combine_all_threads.
+bool crosses_warps(int64_t threads);
+
+/// What the vectors of a launch need of a call.
+struct VectorNeeds {
+  bool allowed = true;               // whether tensors may be accessed in vectors at all
+  std::vector<ir::Buffer> aligned;   // tensors that must be aligned to 16 bytes
+  std::vector<ir::Expr> conditions;  // on sizes, which would make more vectors possible
+};
 
 /// `body` for v = 0 .. width - 1, loads and stores of neighbors as vectors. Iterations are
-/// independent of one another. `aligned` collects tensors that must be aligned to 16 bytes.
+/// independent of one another.
 ir::Stmt in_vectors(const ir::Stmt& body, const ir::Var& v, int64_t width, const Bounds& bounds,
-                    std::vector<ir::Buffer>& aligned);
+                    VectorNeeds& needs);
 
 }  // namespace tw::pass

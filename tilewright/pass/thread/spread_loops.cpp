@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "tilewright/base/integer.h"
 #include "tilewright/ir/build.h"
@@ -50,6 +51,7 @@ struct Op {
   std::vector<Use> uses;  // of distributed buffers
   std::vector<Use> in_memory;
   std::optional<Fragment> map;
+  bool once = false;  // the result of an atomic goes to the one thread that makes it
   bool is_loop() const { return stmt.is<ir::Parallel>(); }
 };
 
@@ -74,7 +76,7 @@ class Collect : public ir::Visitor {
       values_[let->var] = ir::has_load(let->value) ? Expr(let->var) : resolved(let->value);
       return;
     } else if (const auto* loop = stmt.try_as<ir::Parallel>()) {
-      Op op{stmt, loop->vars, {}, {}, {}, {}};
+      Op op{stmt, loop->vars, {}, {}, {}, {}, false};
       for (const Expr& e : loop->extents) op.box.push_back(*ir::as_int(e));
       if (!loop->layout.empty()) op.map = layout::parse_fragment(loop->layout);
       loop_ = &op;
@@ -83,7 +85,7 @@ class Collect : public ir::Visitor {
       ops.push_back(std::move(op));
       return;
     } else if (stmt.is<ir::Reduce>()) {
-      ops.push_back({stmt, {}, {}, {}, {}, {}});
+      ops.push_back({stmt, {}, {}, {}, {}, {}, false});
       return;
     } else if (const auto* end = stmt.try_as<ir::ReducerFinalize>()) {
       finalized.push_back(end->dst.buffer);
@@ -91,6 +93,7 @@ class Collect : public ir::Visitor {
       use({store->buffer, store->indices, true});
     } else if (const auto* atomic = stmt.try_as<ir::Atomic>()) {
       use({atomic->buffer, atomic->indices, true});
+      if (atomic->result && loop_ != nullptr) loop_->once = true;
       if (is_distributed(atomic->buffer)) demoted.insert(atomic->buffer);
     } else if (const auto* print = stmt.try_as<ir::Print>(); print != nullptr && print->buffer) {
       if (is_distributed(print->buffer)) demoted.insert(print->buffer.root());
@@ -136,14 +139,7 @@ class Inference {
       if (op.map) spread(op);
     }
     propagate();
-    std::vector<Op*> roots;
-    for (Op& op : all_.ops) {
-      if (op.is_loop()) roots.push_back(&op);
-    }
-    std::stable_sort(roots.begin(), roots.end(),
-                     [](const Op* a, const Op* b) { return weight(*a) > weight(*b); });
-    for (Op* op : roots) {
-      if (op->map) continue;
+    while (Op* op = next_root()) {
       plan(*op);
       spread(*op);
       propagate();
@@ -154,8 +150,27 @@ class Inference {
   const std::map<Buffer, Fragment, ir::ById>& fragments() const { return fragments_; }
 
  private:
-  static std::pair<bool, int64_t> weight(const Op& op) {
-    return {!op.in_memory.empty() && !op.uses.empty(), layout::product(op.box)};
+  /// The undecided loop to plan next: one that waits for no reduction, moves between memory and
+  /// registers, and has the largest box; the first of several.
+  Op* next_root() {
+    const auto weight = [&](const Op& op) {
+      const bool waits = std::any_of(op.uses.begin(), op.uses.end(), [&](const Use& use) {
+        return is_result(use.buffer) && !fragments_.contains(use.buffer);
+      });
+      return std::tuple(!waits, !op.in_memory.empty() && !op.uses.empty(), layout::product(op.box));
+    };
+    Op* best = nullptr;
+    for (Op& op : all_.ops) {
+      if (!op.is_loop() || op.map) continue;
+      if (best == nullptr || weight(op) > weight(*best)) best = &op;
+    }
+    return best;
+  }
+  /// Whether a reduction makes it, which alone decides where it is.
+  bool is_result(const Buffer& buffer) const {
+    return std::any_of(all_.ops.begin(), all_.ops.end(), [&](const Op& op) {
+      return !op.is_loop() && op.stmt.as<ir::Reduce>().dst.buffer.same_as(buffer);
+    });
   }
   bool is_shared(const Buffer& buffer) const { return all_.demoted.contains(buffer.root()); }
 
@@ -178,6 +193,7 @@ class Inference {
       for (const Use& use : op.uses) look(use);
     }
     op.map = plan_box(op.box, threads_, found ? 128 / bits : 1, fast);
+    if (op.once) op.map = layout::dereplicate(*op.map);
   }
 
   static std::optional<Layout> index_of(const Op& op, const Use& use) {
@@ -189,7 +205,8 @@ class Inference {
     if (op.map->shape().size() != op.box.size()) return;
     for (const bool writes : {true, false}) {
       for (const Use& use : op.uses) {
-        if (use.write != writes || is_shared(use.buffer) || fragments_.contains(use.buffer)) {
+        if (use.write != writes || is_shared(use.buffer) || fragments_.contains(use.buffer) ||
+            is_result(use.buffer)) {
           continue;
         }
         const auto index = index_of(op, use);
@@ -257,6 +274,7 @@ class Inference {
         const auto known = fragments_.find(use.buffer);
         if (use.write != writes || known == fragments_.end()) continue;
         op.map = pulled_back(op, use, known->second);
+        if (op.map && op.once && op.map->replicas() > 1) op.map.reset();
         if (op.map) {
           changed_ = true;
           return spread(op);
@@ -323,11 +341,10 @@ class Inference {
   }
   void check_reduce(const ir::Reduce& reduce) {
     const auto src = fragments_.find(reduce.src.buffer), dst = fragments_.find(reduce.dst.buffer);
-    if (src == fragments_.end()) {
+    if (src == fragments_.end() || src->second.threads() < threads_) {
       all_.demoted.insert(reduce.src.buffer.root());
-    } else if (const auto result = reduced(src->second, reduce.dims);
-               dst == fragments_.end() || !result || !layout::same_owners(*result, dst->second)) {
-      all_.demoted.insert(reduce.src.buffer.root());
+    } else {
+      TW_CHECK(dst != fragments_.end(), "no fragment of {} along {}", src->second, reduce.dims);
     }
   }
 
@@ -339,7 +356,8 @@ class Inference {
 
 // ---- rewriting -------------------------------------------------------------------------------
 
-/// Moves buffers to shared memory. A reduction of one gets a fragment of its own to read.
+/// Moves buffers to shared memory. A reduction of one gets a fragment of its own to read, one into
+/// one a fragment of its own to write.
 class Demote : public ir::Rewriter {
  public:
   explicit Demote(const std::set<Buffer, ir::ById>& demoted) : demoted_(demoted) {}
@@ -347,27 +365,41 @@ class Demote : public ir::Rewriter {
 
   Stmt rewrite(const Stmt& stmt) override {
     const auto* reduce = stmt.try_as<ir::Reduce>();
-    if (reduce == nullptr || !demoted_.contains(reduce->src.buffer.root())) {
-      return stmt ? children(stmt) : stmt;
+    return reduce == nullptr ? (stmt ? children(stmt) : stmt) : staged(*reduce);
+  }
+
+ private:
+  Stmt staged(const ir::Reduce& reduce) {
+    const auto moves = [&](const Buffer& b) { return demoted_.contains(b.root()); };
+    const Buffer src = rewrite(reduce.src.buffer), dst = rewrite(reduce.dst.buffer);
+    const Buffer read = moves(reduce.src.buffer) ? fragment_like(src) : src;
+    const Buffer written = moves(reduce.dst.buffer) ? fragment_like(dst) : dst;
+    std::vector<Stmt> stmts;
+    if (!read.same_as(src)) {
+      stmts.push_back(ir::alloc(read));
+      stmts.push_back(copy(src, read, reduce.loc));
     }
-    const Buffer from = rewrite(reduce->src.buffer);
-    const Buffer staged =
-        ir::make_buffer(from.name(), from.dtype(), ir::MemSpace::fragment, from.shape());
-    const Stmt copy = ir::make<ir::Parallel>(stmt.loc(), [&](ir::Parallel& n) {
+    if (!written.same_as(dst)) stmts.push_back(ir::alloc(written));
+    stmts.push_back(ir::make<ir::Reduce>(reduce.loc, [&](ir::Reduce& r) {
+      r = reduce;
+      r.src = ir::Region::whole(read);
+      r.dst = ir::Region::whole(written);
+    }));
+    if (!written.same_as(dst)) stmts.push_back(copy(written, dst, reduce.loc));
+    return ir::make<ir::Seq>(reduce.loc, [&](ir::Seq& s) { s.stmts = std::move(stmts); });
+  }
+  static Buffer fragment_like(const Buffer& buffer) {
+    return ir::make_buffer(buffer.name(), buffer.dtype(), ir::MemSpace::fragment, buffer.shape());
+  }
+  static Stmt copy(const Buffer& from, const Buffer& to, SourceLoc where) {
+    return ir::make<ir::Parallel>(where, [&](ir::Parallel& n) {
       std::vector<Expr> at;
       for (int d = 0; d < from.rank(); ++d) {
         n.vars.push_back(ir::Var::make(std::string(1, static_cast<char>('i' + d % 8)), i64));
         at.push_back(n.vars.back());
       }
       n.extents = from.shape();
-      n.body = ir::store(staged, at, ir::load(from, at));
-    });
-    return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& s) {
-      s.stmts = {ir::alloc(staged), copy, ir::make<ir::Reduce>(stmt.loc(), [&](ir::Reduce& r) {
-                   r = *reduce;
-                   r.src = ir::Region::whole(staged);
-                   r.dst = rewrite(reduce->dst);
-                 })};
+      n.body = ir::store(to, at, ir::load(from, at));
     });
   }
 

@@ -29,8 +29,8 @@ bool is_memory(const Buffer& buffer) {
 
 class Vectorize {
  public:
-  Vectorize(const Var& v, int64_t width, const Bounds& bounds, std::vector<Buffer>& aligned)
-      : v_(v), width_(width), bounds_(bounds), aligned_(aligned) {}
+  Vectorize(const Var& v, int64_t width, const Bounds& bounds, VectorNeeds& needs)
+      : v_(v), width_(width), bounds_(bounds), needs_(needs) {}
 
   Stmt run(const Stmt& body) {
     // A condition that is the same for all neighbors goes around them; one that isn't chooses
@@ -83,6 +83,7 @@ class Vectorize {
   /// Elements per access: a power of two that divides the width, or 1.
   int64_t run_of(const Buffer& buffer, const std::vector<Expr>& indices) const {
     if (!is_memory(buffer.root()) || indices.empty() || buffer->address) return 1;
+    if (is_tensor(buffer.root()) && !needs_.allowed) return 1;
     if (buffer.dtype().bits() < 8) return 1;
     for (size_t d = 0; d + 1 < indices.size(); ++d) {
       if (uses(indices[d], v_)) return 1;
@@ -96,6 +97,7 @@ class Vectorize {
       const ValueSet set = bounds_.values(e);
       while (run > 1 && (set.modulus % run != 0 || set.remainder % run != 0)) run /= 2;
     };
+    for (size_t d = 0; d + 1 < indices.size(); ++d) wish(strides[d], run);
     for (size_t d = 0; d < indices.size(); ++d) {
       divides(ir::mul(ir::substitute(indices[d], {{v_, ir::index(0)}}), strides[d]));
     }
@@ -103,11 +105,16 @@ class Vectorize {
     return run;
   }
 
-  /// Registers for the neighbors that are loaded, and the moves into them.
-  struct Loaded {
-    std::vector<Stmt> stmts;
-    bool failed = false;
-  };
+  /// A size that is a stride would have to be a multiple of the access.
+  void wish(const Expr& stride, int64_t run) const {
+    if (!stride.is<ir::VarNode>()) return;
+    const Expr condition = ir::eq(ir::floormod(stride, ir::index(run)), ir::index(0));
+    if (bounds_.proves(condition)) return;
+    const bool known =
+        std::any_of(needs_.conditions.begin(), needs_.conditions.end(),
+                    [&](const Expr& c) { return ir::structurally_equal(c, condition); });
+    if (!known) needs_.conditions.push_back(condition);
+  }
 
   Stmt move(const Buffer& src, std::vector<Expr> src_index, const Buffer& dst,
             std::vector<Expr> dst_index, int64_t run, const ir::Store* store) const {
@@ -139,7 +146,10 @@ class Vectorize {
                            std::vector<int64_t>{width_});
   }
   void require_alignment(const Buffer& buffer) const {
-    if (is_tensor(buffer.root())) aligned_.push_back(buffer.root());
+    const Buffer root = buffer.root();
+    const bool known = std::any_of(needs_.aligned.begin(), needs_.aligned.end(),
+                                   [&](const Buffer& b) { return b.same_as(root); });
+    if (is_tensor(root) && !known) needs_.aligned.push_back(root);
   }
 
   /// One store for all neighbors: its loads as vectors first, then the values, then the store.
@@ -210,14 +220,14 @@ class Vectorize {
   Var v_;
   int64_t width_;
   const Bounds& bounds_;
-  std::vector<Buffer>& aligned_;
+  VectorNeeds& needs_;
 };
 
 }  // namespace
 
 Stmt in_vectors(const Stmt& body, const Var& v, int64_t width, const Bounds& bounds,
-                std::vector<Buffer>& aligned) {
-  return Vectorize(v, width, bounds, aligned).run(body);
+                VectorNeeds& needs) {
+  return Vectorize(v, width, bounds, needs).run(body);
 }
 
 }  // namespace tw::pass

@@ -315,7 +315,8 @@ void Block::store(Thread& t, uint32_t number, Bits value) {
   }
   std::memcpy(target.data, &value, static_cast<size_t>(target.bytes));
   if (target.memory != nullptr) {
-    touch(t, number, target, Touch::write);
+    // Half a byte is exchanged atomically, since its neighbor may be another thread's.
+    touch(t, number, target, b.width < 8 ? Touch::atomic : Touch::write);
     target.memory->mark_written(target.byte, target.bytes);
   } else {
     std::fill_n(t.written + target.byte, target.bytes, uint8_t{1});

@@ -59,6 +59,8 @@ class Run {
   bool launch(const ir::Launch& launch);
 
   const ir::Program& program_;
+  bool is_aligned(const ir::Buffer& buffer) const;
+
   const std::vector<Argument>& arguments_;
   const TwinOptions& options_;
   RunOptions run_options_;
@@ -254,6 +256,15 @@ bool Run::launch(const ir::Launch& launch) {
   return !state.stopped;
 }
 
+/// Whether the argument's address is a multiple of 16.
+bool Run::is_aligned(const ir::Buffer& buffer) const {
+  for (size_t p = 0; p < arguments_.size(); ++p) {
+    if (!program_.params[p].buffer.same_as(buffer)) continue;
+    return reinterpret_cast<uintptr_t>(arguments_[p].data) % 16 == 0;
+  }
+  return false;
+}
+
 TwinResult Run::run() {
   const std::vector<int64_t> symbols = solve_symbols(program_, arguments_, run_options_);
   for (size_t i = 0; i < symbols.size(); ++i) {
@@ -265,8 +276,11 @@ TwinResult Run::run() {
   bool found = false;  // the variant of the present launch that runs
   for (const ir::Stmt& s : program_.launches) {
     const auto& node = s.as<ir::Launch>();
-    const bool last = !node.guard;
-    const bool skip = found || (!last && value_of(node.guard) == 0);
+    const bool last = !node.is_conditional();
+    const bool holds = (!node.guard || value_of(node.guard) != 0) &&
+                       std::all_of(node.aligned.begin(), node.aligned.end(),
+                                   [&](const ir::Buffer& b) { return is_aligned(b); });
+    const bool skip = found || !holds;
     found = !last && (found || !skip);
     if (!skip && !launch(node)) break;
   }
