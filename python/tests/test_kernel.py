@@ -68,6 +68,13 @@ def test_a_target_that_is_not_there_is_a_runtime_error() -> None:
         tw.compile_text(SCALE, target="ascend950")
 
 
+def test_without_a_gpu_the_error_says_what_to_do() -> None:
+    if any(target.startswith("cuda") for target in tw.info()["targets"]):
+        pytest.skip("there is a GPU")
+    with pytest.raises(RuntimeError, match="(?s)E-TGT-04.*no device.*cuda:sm_90a compiles without"):
+        tw.compile_text(SCALE, target="cuda")
+
+
 def test_a_text_that_is_no_program_is_refused_with_its_place() -> None:
     with pytest.raises(ValueError, match=r"^mine\.tw:3"):
         tw.compile_text('tilewright ir 1\nprogram "p" {\n  nonsense\n}\n', file="mine.tw")

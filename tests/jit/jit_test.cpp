@@ -13,6 +13,7 @@
 #include "tilewright/ir/text.h"
 #include "tilewright/jit/compile.h"
 #include "tilewright/lang/lang.h"
+#include "tilewright/runtime/artifact.h"
 
 namespace tw {
 namespace {
@@ -373,6 +374,25 @@ TEST(Compile, VerboseAddsWhatIsOnlySuspected) {
             "  note: it is in `X[b] = t[b]`\n"
             "  note: t is f32[8] shared\n"
             "  help: the option check_bounds makes it an assert");
+}
+
+TEST(Load, AnArtefactForAGpuNeedsNeitherCompilerNorDevice) {
+  runtime::KernelMetadata metadata;
+  metadata.name = "f";
+  metadata.target = "cuda:sm_90a";
+  metadata.device = DeviceKind::cuda;
+  metadata.params = {{"X", runtime::ParamKind::inout, f32, {4}}};
+  metadata.launches = {{"main", {{.entry = "f_0", .grid = {1}, .threads = {128}}}}};
+  runtime::pack_all(metadata);
+  const TemporaryFolder folder("tw_load");
+  std::filesystem::create_directories(folder.path());
+  const std::string path = folder.path() + "/f.kernel";
+  runtime::write_artifact(path, metadata, std::string("cubin .text.f_0") + '\0');
+  const Kernel kernel = Kernel::load(path);
+  EXPECT_EQ(kernel.metadata(), metadata);
+  float x[4] = {};
+  EXPECT_EQ(error_of([&] { kernel({Tensor(x, {4})}); }),
+            "error[E-HOST-04]: f: X is on cpu, the kernel was compiled for cuda:sm_90a");
 }
 
 }  // namespace

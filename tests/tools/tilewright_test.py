@@ -53,9 +53,15 @@ class Tilewright(unittest.TestCase):
 
     def test_info_shows_what_a_variable_changes(self) -> None:
         text = self.output_of("info", TW_NUM_THREADS="3", TW_CACHE_DISABLE="1")
-        self.assertIn("\nthreads      3\n", text)
+        self.assertIn("\nthreads       3\n", text)
         self.assertIn("GiB; disabled\n", text)
-        self.assertIn("\n             TW_NUM_THREADS=3\n", text)
+        self.assertIn("\n              TW_NUM_THREADS=3\n", text)
+
+    def test_info_tells_of_gpus_what_there_is_or_why_there_is_none(self) -> None:
+        text = self.output_of("info", TW_NVRTC="/nowhere")
+        self.assertRegex(text, r"(?m)^cuda driver   (CUDA \d+\.\d+|none: .*NVIDIA.*)$")
+        wanted = "none: NVRTC isn't installed: TW_NVRTC is /nowhere, where it isn't"
+        self.assertRegex(text, f"(?m)^cuda compiler {wanted}$")
 
     def test_compile_says_what_it_made(self) -> None:
         self.assertEqual(

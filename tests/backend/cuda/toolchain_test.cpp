@@ -1,7 +1,9 @@
 #include "tilewright/backend/cuda/toolchain/toolchain.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,6 +69,23 @@ TEST_F(Toolchain, FlagsReachTheCompiler) {
 TEST_F(Toolchain, IsKnownByTheBuildOfTheLibrary) {
   EXPECT_EQ(toolchain_identity(), "nvrtc " + elf_build_id(nvrtc_file().path));
   EXPECT_THAT(describe_toolchain(), HasSubstr("(" + nvrtc_file().path + ")"));
+}
+
+/// The names of the libraries that are mapped, for a process that is asked once.
+std::string mapped_libraries() {
+  std::ifstream maps("/proc/self/maps");
+  return {std::istreambuf_iterator<char>(maps), {}};
+}
+
+// A kernel from the disk cache needs the identity, and must not wait for a compiler.
+TEST_F(Toolchain, IsIdentifiedWithoutBeingOpened) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // a process that has opened nothing yet
+  EXPECT_EXIT(
+      {
+        const bool known = toolchain_identity() != "no nvrtc";
+        std::exit(known && mapped_libraries().find("libnvrtc.so") == std::string::npos ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Toolchain, DisassemblesWhereTheToolIsInstalled) {
