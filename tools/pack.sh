@@ -12,18 +12,20 @@ version=$(sed -n 's/^project(tilewright VERSION \([0-9.]*\).*/\1/p' CMakeLists.t
 name=tilewright-$version-x86_64
 out=pack/$name
 rm -rf "$out"
-mkdir -p "$out"/{bin,lib,tests}
+mkdir -p "$out"/{bin,lib/gcc,tests}
 
 # 1. Our own binaries; tests of the CPU backend stay behind with it.
 find "$build" -name 'tw_test_*' -type f -executable -not -name 'tw_test_backend_cpu*' -exec cp {} "$out/bin" \;
 find "$build" -name 'lib*.so' -path "*/tilewright/*" -not -name 'libtw_cpu*' -exec cp {} "$out/lib" \;
-strip "$out"/bin/* "$out"/lib/*
+strip "$out"/bin/* "$out"/lib/*.so
 
-# 2. The distribution's libraries that they load, except those of glibc.
-ldd "$out"/bin/* "$out"/lib/* | awk '/=> \// {print $1, $3}' | sort -u |
+# 2. The distribution's libraries that they load, except those of glibc. Those of g++ lie apart: a
+#    process with others' libraries in it, such as torch, wants the newer of two.
+ldd "$out"/bin/* "$out"/lib/*.so | awk '/=> \// {print $1, $3}' | sort -u |
   while read -r soname path; do
     case $soname in
       libc.so* | libm.so* | libdl.so* | librt.so* | libpthread.so* | ld-linux* | libtilewright.so) ;;
+      libstdc++.so* | libgcc_s.so*) cp -L "$path" "$out/lib/gcc/$soname" ;;
       *) cp -L "$path" "$out/lib/$soname" ;;
     esac
   done

@@ -4,7 +4,11 @@
 #        ./run python ARGS...      Python 3.12 or later with the package on its path
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
-export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+libraries=$PWD/lib
+# Our library of g++ only where the system's is older: 3.4.30 is that of g++ 12.
+system_library=$(ldconfig -p 2>/dev/null | awk '/libstdc\+\+\.so\.6 .*x86-64/ {print $NF; exit}')
+grep -q 'GLIBCXX_3\.4\.30' "${system_library:-/nowhere}" 2>/dev/null || libraries+=:$PWD/lib/gcc
+export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONPATH=$PWD/python
 
 # The Python to use: python3 if it is new enough, since that is where torch may be.

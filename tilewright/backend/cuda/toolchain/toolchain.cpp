@@ -141,12 +141,16 @@ std::string toolchain_identity() {
 
 std::string describe_toolchain() {
   if (!opened_nvrtc().problem.empty()) return "none: " + opened_nvrtc().problem;
-  const std::string ptx =
-      translate({.name = "release", .source = "", .keep_ptx = true}, all_targets().front()).ptx;
-  const std::string release = release_of(ptx);
+  const std::string& path = nvrtc_file().path;
+  std::string release;
+  try {
+    const Target& any = all_targets().front();
+    release = release_of(translate({.name = "empty", .source = "", .keep_ptx = true}, any).ptx);
+  } catch (const std::exception& error) {
+    return format("NVRTC ({}), which can't be used: {}", path, error.what());
+  }
   const std::string fault = known_fault(release);
-  return format("NVRTC {} ({}){}{}", release.empty() ? "of unknown release" : release,
-                nvrtc_file().path, fault.empty() ? "" : "; ", fault);
+  return format("NVRTC {} ({}){}{}", release, path, fault.empty() ? "" : "; ", fault);
 }
 
 std::string release_of(const std::string& ptx) {
