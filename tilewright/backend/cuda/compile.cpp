@@ -89,7 +89,9 @@ backend::Artifact compile_program(const ir::Program& program, const std::string&
     launch.grid_limit.assign(target.grid.begin(), target.grid.end());
   }
   for (runtime::Variant* variant : backend::variants_of(metadata)) {
-    variant->entry = legal_name(variant->entry);
+    // Profilers show it: the program's name first.
+    const char* between = variant->entry.starts_with('_') ? "" : "_";
+    variant->entry = legal_name(program.name + between + variant->entry);
   }
   const std::string source = timed(*report, "emit", [&] { return emit(threads, metadata); });
   return compile_source(source, std::move(metadata), program, target, *report);

@@ -1,0 +1,86 @@
+#include "tilewright/backend/cuda/compile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/backend/cuda/fake_driver.h"
+#include "tilewright/backend/cuda/device/module.h"
+#include "tilewright/backend/cuda/toolchain/find_nvrtc.h"
+#include "tilewright/base/error.h"
+#include "tilewright/ir/text.h"
+#include "tilewright/runtime/call.h"
+
+namespace tw::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class CudaCompile : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (nvrtc_file().path.empty()) GTEST_SKIP() << "no NVRTC: " << nvrtc_file().missing;
+  }
+  static ir::Program scale() {
+    return ir::parse_program(R"(tilewright ir 1
+      program "scale" {
+        symbol n: i64
+        input X: f32[n]
+        scalar a: f32
+        output Y: f32[n]
+        launch bx in (n + 511) // 512 with name="main", threads=[128] {
+          parallel i in 512 {
+            if bx * 512 + i < n { Y[bx * 512 + i] = X[bx * 512 + i] * a }
+          }
+        }
+      })");
+  }
+};
+
+TEST_F(CudaCompile, AProgramBecomesAKernelForEachTarget) {
+  for (const Target& target : all_targets()) {
+    const backend::Artifact artifact = compile_program(scale(), target.full_name(), nullptr);
+    EXPECT_TRUE(
+        artifact.code.starts_with("\x7f"
+                                  "ELF"));
+    EXPECT_EQ(artifact.metadata.target, target.full_name());
+    const runtime::Launch& launch = artifact.metadata.launches.at(0);
+    EXPECT_THAT(launch.grid_limit, ElementsAre(2147483647, 65535, 65535));
+    EXPECT_EQ(launch.variants.at(0).entry, "scale_main_0");
+    EXPECT_THAT(launch.variants.at(0).threads, ElementsAre(128));
+  }
+}
+
+TEST_F(CudaCompile, TextsAndStepsAreKept) {
+  backend::CompileReport report{.keep_texts = true};
+  compile_program(scale(), "cuda:sm_90a", &report);
+  const auto text = [&](const std::string& name) -> std::string {
+    for (const backend::Text& t : report.texts) {
+      if (t.name == name) return t.text;
+    }
+    return "no " + name;
+  };
+  EXPECT_THAT(text("cuda"), HasSubstr("scale_main_0("));
+  EXPECT_THAT(text("ptx"), HasSubstr(".visible .entry scale_main_0("));
+  EXPECT_THAT(text("nvrtc"), HasSubstr("registers"));
+  EXPECT_EQ(report.steps.back().name, "nvrtc");
+}
+
+TEST_F(CudaCompile, ItsParametersAreThePackedFields) {
+  const test::WithFakeDriver driver(test::hoppers(1));
+  const backend::Artifact artifact = compile_program(scale(), "cuda:sm_90a", nullptr);
+  test::fake().param_count = artifact.metadata.packed.size();
+  const runtime::LoadedKernel kernel(artifact.metadata, load_cubin(artifact));
+  const Device device{DeviceKind::cuda, 0};
+  const Tensor x(reinterpret_cast<void*>(uintptr_t{0x1000}), f32, {1000}, device);
+  const Tensor y(reinterpret_cast<void*>(uintptr_t{0x2000}), f32, {1000}, device);
+  const Arg args[] = {x, 1.0, y};
+  kernel(args);
+  ASSERT_EQ(test::fake().launches.size(), 1U);
+  EXPECT_EQ(test::fake().launches[0].config.gridDimX, 2U);
+  EXPECT_EQ(test::fake().launches[0].config.blockDimX, 128U);
+  EXPECT_THAT(test::fake().launches[0].params, ElementsAre(0x1000, 0x2000, 0x3f800000, 1000));
+}
+
+}  // namespace
+}  // namespace tw::cuda
