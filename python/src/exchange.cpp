@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
 
 namespace tw::python {
@@ -90,7 +91,7 @@ nb::object exchange_empty(const DLPackExchangeAPI& api, DType dtype, const Shape
     *static_cast<std::string*>(context) = std::string(kind) + ": " + message;
   };
   if (api.managed_tensor_allocator(&prototype, &made, &problem, set_error) != 0) {
-    throw Error({}, {}, "allocating {} {} on {}: {}", dtype, shape, device, problem);
+    throw Error(codes::host_12, {}, "no memory for {} {} on {}: {}", dtype, shape, device, problem);
   }
   void* object = nullptr;
   if (api.managed_tensor_to_py_object_no_sync(made, &object) != 0) throw nb::python_error();

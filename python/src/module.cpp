@@ -22,7 +22,8 @@ PyObject* exception_of(const Error& error) {
   if (code == codes::tgt_03) return PyExc_NotImplementedError;
   if (code == codes::host_12) return PyExc_MemoryError;
   const bool is_fault = dynamic_cast<const runtime::DeviceFault*>(&error) != nullptr;
-  return is_fault || code == codes::tgt_04 ? PyExc_RuntimeError : PyExc_ValueError;
+  const bool is_missing = code == codes::tgt_04 || code == codes::tool_01;
+  return is_fault || is_missing ? PyExc_RuntimeError : PyExc_ValueError;
 }
 
 void translate(const std::exception_ptr& exception, void*) {

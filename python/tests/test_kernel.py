@@ -1,5 +1,8 @@
 """Programs in text form, compiled and called."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +76,36 @@ def test_without_a_gpu_the_error_says_what_to_do() -> None:
         pytest.skip("there is a GPU")
     with pytest.raises(RuntimeError, match="(?s)E-TGT-04.*no device.*cuda:sm_90a compiles without"):
         tw.compile_text(SCALE, target="cuda")
+
+
+def for_hopper() -> tw.Kernel:
+    try:
+        return tw.compile_text(SCALE, target="cuda:sm_90a")
+    except RuntimeError as error:
+        if "E-TOOL-01" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
+def test_a_kernel_for_a_gpu_refuses_arrays_of_the_cpu() -> None:
+    kernel = for_hopper()
+    with pytest.raises(ValueError, match="E-HOST-04.*X is on cpu.*compiled for cuda:sm_90a"):
+        kernel(np.ones(4, "float32"), 2)
+
+
+def test_a_kernel_for_a_gpu_from_the_disk_opens_no_compiler(tmp_path: Path) -> None:
+    for_hopper()
+    code = (
+        "import sys, tilewright as tw;"
+        f"kernel = tw.compile_text({SCALE!r}, target='cuda:sm_90a');"
+        "print(kernel.origin, 'libnvrtc' in open('/proc/self/maps').read())"
+    )
+    environment = {**os.environ, "TW_CACHE_DIR": str(tmp_path), "TW_CACHE_DISABLE": "0"}
+    for wanted in ("compiled True", "disk False"):
+        found = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+        )
+        assert found.stdout.strip() == wanted, found.stderr
 
 
 def test_a_text_that_is_no_program_is_refused_with_its_place() -> None:
