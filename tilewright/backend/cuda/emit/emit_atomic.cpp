@@ -180,7 +180,9 @@ void Emitter::atomic(const ir::Atomic& node) {
               declare + asm_line(form, "atom" + form.suffix() + "." + own, held, 2, true) + give,
           true);
     } else if (!own.empty()) {
-      const bool gives = form.wants_result || node.op == AtomicOp::exchange;
+      // The form without result, red, acquires nothing.
+      const bool gives = form.wants_result || node.op == AtomicOp::exchange ||
+                         (node.order != MemoryOrder::relaxed && node.order != MemoryOrder::release);
       helper = function(
           format(", {} x", to_text(dtype)),
           format("  const {} v = {};\n", held_type, to_held("x")) + (gives ? declare : "") +

@@ -30,7 +30,7 @@ void Emitter::line(const std::string& text) {
     here_ = next_;
     out_ += margin + "// " + here_.text() + "\n";
   }
-  if (options_.line_info && here_.known()) {
+  if (options_.line_info && here_.line > 0) {
     out_ += format("#line {} {}\n", here_.line, quoted(here_.file));
   }
   out_ += margin + text + "\n";
@@ -54,6 +54,10 @@ void Emitter::scan(const ir::Launch& launch) {
 std::string Emitter::parameters(const ir::Program& program, const ir::Launch& launch) {
   std::vector<std::string> list;
   const auto address = [&](const ir::Buffer& buffer, bool restricted) {
+    if (buffer.dtype().lanes > 1) {
+      throw Error(codes::tgt_03, launch.loc, "{}: elements of {} have no lowering on cuda",
+                  buffer.name(), buffer.dtype());
+    }
     const std::string name = names_.make(buffer.name());
     buffers_[buffer] = name;
     list.push_back(format("{}{}* {}{}", written_.contains(buffer) ? "" : "const ",
@@ -111,6 +115,7 @@ std::string Emitter::kernel(const ir::Program& program, const ir::Launch& launch
                                   parameters(program, launch));
   ++indent_;
   if (launch.shared_bytes > 0) line("extern __shared__ __align__(128) u8 shared[];");
+  if (launch.dependent_launch) line("wait_for_launch_ahead();");
   indices(launch);
   stmt(launch.body);
   --indent_;

@@ -36,8 +36,8 @@ int64_t element_count(const ir::Buffer& buffer) {
     count *= buffer.extent(d) + (d == buffer.rank() - 1 ? buffer->padding : 0);
   }
   if (buffer.dtype().is_sub_byte()) return (count + 1) / 2;
-  // Pairs of fp8 are accessed as one.
-  const bool in_pairs = buffer.space() == MemSpace::local && buffer.dtype().is_narrow_float();
+  // Pairs of bytes are accessed as one.
+  const bool in_pairs = buffer.space() == MemSpace::local && buffer.dtype().bits() == 8;
   return in_pairs ? (count + 1) / 2 * 2 : count;
 }
 
@@ -109,9 +109,9 @@ void Emitter::alloc(const ir::Alloc& alloc) {
     case MemSpace::variable:
     case MemSpace::local: {
       if (buffer.rank() > 0) {
-        const char* align = moved_.contains(buffer)            ? "alignas(16) "
-                            : buffer.dtype().is_narrow_float() ? "alignas(2) "
-                                                               : "";
+        const char* align = moved_.contains(buffer)      ? "alignas(16) "
+                            : buffer.dtype().bits() <= 8 ? "alignas(2) "
+                                                         : "";
         return line(format("{}{} {}[{}];", align, type, new_name(), element_count(buffer)));
       }
       const std::string initially = alloc.initial ? " = " + initial(alloc.initial).s : "";

@@ -1,11 +1,12 @@
-// Loops that convert neighbors to fp8: the hardware rounds two values into one register, and writes
-// the two bytes where they belong. One by one the same 16 elements cost 84 instructions instead of
-// 44 (sm_90a, NVRTC 13.0). For f16 and bf16 the assembler finds the pairs itself.
+// Loops over neighbors that are bytes. The hardware rounds two values to fp8 at once, next to each
+// other: one by one, 16 elements take 84 instructions instead of 44 (sm_90a, NVRTC 13.0). Copies of
+// bytes take registers apart and put them together again. For 16 bits the assembler finds the pairs
+// itself.
 //
 // 1. Recognize a fully unrolled loop over an even number of iterations that only binds values and
 //    stores to local arrays, one store an array, none of which it reads: iterations are
 //    independent.
-// 2. Emit it in steps of two: each statement for both, stores of fp8 as one.
+// 2. Emit it in steps of two: each statement for both, stores of a pair as one.
 #include <algorithm>
 #include <set>
 
@@ -21,32 +22,59 @@ using ir::Expr;
 
 bool is_fp8(DType dtype) { return dtype == f8_e4m3 || dtype == f8_e5m2; }
 
-/// var, or var plus an even number.
+/// Whether the number is even whatever its variables are.
+bool is_even(const Expr& e) {
+  if (const auto c = ir::as_int(e)) return *c % 2 == 0;
+  const auto* op = e.try_as<ir::Op>();
+  if (op == nullptr) return false;
+  switch (op->code) {
+    case ir::OpCode::add:
+    case ir::OpCode::sub:
+      return is_even(op->args[0]) && is_even(op->args[1]);
+    case ir::OpCode::mul:
+      return is_even(op->args[0]) || is_even(op->args[1]);
+    default:
+      return false;
+  }
+}
+
+/// var plus an even number.
 bool is_var_plus_even(const Expr& index, const ir::Var& var) {
   if (index.same_as(var)) return true;
   const auto* op = index.try_as<ir::Op>();
   if (op == nullptr || op->code != ir::OpCode::add) return false;
-  const auto even = [](const Expr& e) { return ir::as_int(e).value_or(1) % 2 == 0; };
-  return (op->args[0].same_as(var) && even(op->args[1])) ||
-         (op->args[1].same_as(var) && even(op->args[0]));
+  return (is_var_plus_even(op->args[0], var) && is_even(op->args[1])) ||
+         (is_var_plus_even(op->args[1], var) && is_even(op->args[0]));
 }
 
-/// Whether the store of iterations 2i and 2i + 1 is that of a pair of bytes at an even offset.
-bool stores_pairs(const ir::Store& store, const ir::Var& var) {
-  const ir::Buffer& b = store.buffer;
-  const auto* cast = store.value.try_as<ir::Cast>();
-  if (!is_fp8(b.dtype()) || b->view_of || b->padding != 0 || !b->strides.empty() || b.rank() == 0 ||
-      cast == nullptr || cast->rounding != Rounding::rn || !cast->saturate ||
-      !cast->value.dtype().has_float_arithmetic()) {
+/// Whether iterations 2i and 2i + 1 access a pair of bytes at an even offset of a local array.
+bool is_pair(const ir::Buffer& b, const std::vector<Expr>& indices, const ir::Var& var) {
+  if (b.dtype().bits() != 8 || b.space() != ir::MemSpace::local || b->view_of || b->padding != 0 ||
+      !b->strides.empty() || b.rank() == 0) {
     return false;
   }
-  for (size_t d = 0; d + 1 < store.indices.size(); ++d) {
-    const bool depends =
-        ir::contains(store.indices[d], [&](const Expr& e) { return e.same_as(var); });
-    if (depends) return false;
+  for (size_t d = 0; d + 1 < indices.size(); ++d) {
+    if (ir::contains(indices[d], [&](const Expr& e) { return e.same_as(var); })) return false;
   }
   const bool even_rows = b.rank() == 1 || b.extent(b.rank() - 1) % 2 == 0;
-  return even_rows && is_var_plus_even(store.indices.back(), var);
+  return even_rows && is_var_plus_even(indices.back(), var);
+}
+
+/// The conversion to fp8 that a store of a pair does; null where it is another store.
+const ir::Cast* converts_pair(const ir::Store& store, const ir::Var& var) {
+  const auto* cast = store.value.try_as<ir::Cast>();
+  const bool converts = cast != nullptr && cast->rounding == Rounding::rn && cast->saturate &&
+                        cast->value.dtype().has_float_arithmetic() && is_fp8(cast->dtype);
+  return converts && is_pair(store.buffer, store.indices, var) ? cast : nullptr;
+}
+/// The pair that a store of a pair copies; null where it is another store.
+const ir::Load* copies_pair(const ir::Store& store, const ir::Var& var) {
+  const auto* load = store.value.try_as<ir::Load>();
+  const bool copies = load != nullptr && is_pair(load->buffer, load->indices, var);
+  return copies && is_pair(store.buffer, store.indices, var) ? load : nullptr;
+}
+bool stores_pair(const ir::Store& store, const ir::Var& var) {
+  return converts_pair(store, var) != nullptr || copies_pair(store, var) != nullptr;
 }
 
 std::vector<ir::Stmt> flat(const ir::Stmt& body) {
@@ -79,7 +107,7 @@ bool goes_in_pairs(const ir::For& loop) {
         !written.insert(store->buffer.root()).second) {
       return false;
     }
-    any = any || stores_pairs(*store, loop.var);
+    any = any || stores_pair(*store, loop.var);
   }
   if (!any) return false;
   bool reads = false;
@@ -103,20 +131,24 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
   indented([&] {
     for (size_t k = 0; k < first.size(); ++k) {
       const auto* store = first[k].try_as<ir::Store>();
-      if (store == nullptr || !stores_pairs(*store, loop.var)) {
+      if (store == nullptr || !stores_pair(*store, loop.var)) {
         stmt(first[k]);
         stmt(second[k]);
         continue;
       }
       if (first[k].loc().known()) next_ = first[k].loc();
+      const std::string to = "*(u16*)" + pointer(place(store->buffer, store->indices));
+      if (const ir::Load* load = copies_pair(*store, loop.var)) {
+        line(format("{} = *(const u16*){};", to, pointer(place(load->buffer, load->indices))));
+        continue;
+      }
       const auto source = [&](const ir::Stmt& s) {
         count_uses(s);
         memo_.back().clear();
         return unrounded(s.as<ir::Store>().value.as<ir::Cast>());
       };
       const Text low = source(first[k]), high = source(second[k]);
-      const Place at = place(store->buffer, store->indices);
-      line(format("*(u16*){} = {};", pointer(at),
+      line(format("{} = {};", to,
                   call("to_" + to_text(store->buffer.dtype()) + "x2", {low, high}).s));
     }
   });

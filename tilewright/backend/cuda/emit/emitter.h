@@ -13,7 +13,7 @@
 
 namespace tw::cuda {
 
-/// Whether a loop converts neighbors to fp8 so that two iterations can be done as one.
+/// Whether a loop writes neighbors of one byte so that two iterations can be done as one.
 bool goes_in_pairs(const ir::For& loop);
 
 class Emitter {

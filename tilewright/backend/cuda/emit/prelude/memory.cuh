@@ -93,6 +93,13 @@ __device__ __forceinline__ void store_hinted(void* to, uint4 x, u64 policy) {
 __device__ __forceinline__ void prefetch(const void* line) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(line));
 }
+//# wait_for_launch_ahead
+// Lets the launch behind begin, whose blocks wait here in their turn, and waits until all that the
+// launch ahead wrote can be read.
+__device__ __forceinline__ void wait_for_launch_ahead() {
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" : : : "memory");
+}
 //# named_barrier
 template <int kId, int kThreads>
 __device__ __forceinline__ void named_barrier() {
