@@ -17,6 +17,7 @@ mkdir -p "$out"/{bin,lib/gcc,tests}
 # 1. Our own binaries; tests of the CPU backend stay behind with it.
 find "$build" -name 'tw_test_*' -type f -executable -not -name 'tw_test_backend_cpu*' -exec cp {} "$out/bin" \;
 find "$build" -name 'lib*.so' -path "*/tilewright/*" -not -name 'libtw_cpu*' -exec cp {} "$out/lib" \;
+cp "$build/tools/tilewright" "$out/bin"
 strip "$out"/bin/* "$out"/lib/*.so
 
 # 2. The distribution's libraries that they load, except those of glibc. Those of g++ lie apart: a

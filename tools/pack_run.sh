@@ -2,6 +2,7 @@
 # Runs what this archive holds; it needs neither compiler nor LLVM.
 # usage: ./run test [quick|cuda]   the tests without device, without the slow ones, or on a GPU
 #        ./run python ARGS...      Python 3.12 or later with the package on its path
+#        ./run tilewright ARGS...  the tool: ./run tilewright info
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 libraries=$PWD/lib
@@ -37,12 +38,12 @@ run_tests() {
       cuda:* | *:*_on_cuda | quick:*_slow) continue ;;
     esac
     log=$("$test" 2>&1) || { echo "$log"; broken=1; }
-    [[ $1 != cuda ]] || grep -v '^\[' <<<"$log" || true  # times
+    [[ $1 != cuda ]] || sed '/^\[/d; /^$/d; /: Skipped$/{N;d}' <<<"$log"  # times
     count() { sed -n "s/^\[  $1  *\] \([0-9]*\) test.*/\1/p" <<<"$log" | head -1; }
     passed=$((passed + $(count PASSED || true) + 0))
     failed=$((failed + $(count FAILED || true) + 0))
     skipped=$((skipped + $(count SKIPPED || true) + 0))
-    sed -n '/: Skipped$/{n;s/^/skipped: /p}' <<<"$log"
+    sed -n '/: Skipped$/{n;s/^/skipped: /p}' <<<"$log" | sort | uniq -c
   done
   echo "$passed passed, $failed failed, $skipped skipped"
   if [[ $1 == cuda ]] && "$python" -c 'import pytest, torch' 2>/dev/null; then
@@ -54,5 +55,6 @@ run_tests() {
 case ${1:-} in
   test) run_tests "${2:-all}" ;;
   python) shift; exec "$python" "$@" ;;
-  *) sed -n '2,4s/^# //p' "$0"; exit 2 ;;
+  tilewright) shift; exec bin/tilewright "$@" ;;
+  *) sed -n '2,5s/^# //p' "$0"; exit 2 ;;
 esac
