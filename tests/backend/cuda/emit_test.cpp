@@ -217,6 +217,19 @@ TEST(Emit, OperationsOfAWarpCompile) {
                   "warp");
 }
 
+TEST(Emit, ATensorThatThreadsExchangeValuesThroughIsReadAgainAfterABarrier) {
+  const std::string source = emit(
+      "tilewright ir 1 program \"p\" { input X: f32[64] inout W: f32[128] output Y: f32[64] "
+      "launch bx in 1 with threads=[64], thread=t: i64 { let a: f32 = W![t + 64] + X![t] "
+      "W![t] = a barrier Y![t] = W![t + 64] } }");
+  EXPECT_THAT(source, HasSubstr("    const f32* __restrict__ X,\n    f32* W,\n"
+                                "    f32* __restrict__ Y) {\n"));
+  TW_NEEDS_NVRTC();
+  const std::string ptx =
+      translate({.name = "p", .source = source, .keep_ptx = true}, all_targets().front()).ptx;
+  EXPECT_THAT(ptx.substr(ptx.find("bar.sync")), HasSubstr("ld.global"));
+}
+
 TEST(Emit, LinesOfTheAuthorAreDirectives) {
   const std::string text =
       "tilewright ir 1 program \"p\" { option line_info=\"on\" output Y: i64[64]\n"

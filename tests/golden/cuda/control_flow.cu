@@ -6,7 +6,7 @@ typedef long long i64;
 extern "C" __global__ void __launch_bounds__(128, 2) main_0(
     const f32* __restrict__ X,
     const i32* __restrict__ Rows,
-    f32* __restrict__ Y,
+    f32* Y,
     i64 n,
     i64 m) {
   const i64 bx = blockIdx.x;

@@ -121,11 +121,11 @@ __device__ __forceinline__ void atomic_store_u32_release(u32* p, u32 x) {
 }
 
 extern "C" __global__ void __launch_bounds__(64) main_0(
-    f32* __restrict__ F,
-    bf16* __restrict__ H,
-    i32* __restrict__ I,
-    u64* __restrict__ L,
-    u32* __restrict__ W,
+    f32* F,
+    bf16* H,
+    i32* I,
+    u64* L,
+    u32* W,
     bool flag) {
   extern __shared__ __align__(128) u8 shared[];
   const i64 bx = blockIdx.x;

@@ -36,18 +36,39 @@ void Emitter::line(const std::string& text) {
   out_ += margin + text + "\n";
 }
 
-/// What must be known before the first line: which buffers are written, and which need to be
-/// aligned for wide accesses.
+/// What must be known before the first line: which buffers are read and written, and which need to
+/// be aligned for wide accesses.
 void Emitter::scan(const ir::Launch& launch) {
+  is_early_ = launch.dependent_launch;
+  ir::for_each_expr(launch.body, [&](const ir::Expr& e) {
+    if (const auto* load = e.try_as<ir::Load>()) read_.insert(load->buffer.root());
+  });
   ir::for_each_stmt(launch.body, [&](const ir::Stmt& s) {
     if (const auto* store = s.try_as<ir::Store>()) written_.insert(store->buffer.root());
-    if (const auto* atomic = s.try_as<ir::Atomic>()) written_.insert(atomic->buffer.root());
+    if (const auto* atomic = s.try_as<ir::Atomic>()) {
+      written_.insert(atomic->buffer.root());
+      read_.insert(atomic->buffer.root());
+    }
+    if (const auto* print = s.try_as<ir::Print>(); print != nullptr && print->buffer) {
+      read_.insert(print->buffer.root());
+    }
     if (const auto* move = s.try_as<ir::Move>()) {
       written_.insert(move->dst.root());
+      read_.insert(move->src.root());
       moved_.insert(move->src.root());
       moved_.insert(move->dst.root());
     }
   });
+}
+
+/// Whether the compiler may know that nothing else accesses the tensor: then it reads what is only
+/// read through the read-only cache, whenever it likes. It also moves loads over barriers and
+/// atomics, as these don't access the tensor through the pointer (seen in PTX of NVRTC 13.0); so
+/// not where threads exchange values through the tensor, nor where a launch ahead may still be
+/// writing.
+bool Emitter::is_restricted(const ir::Buffer& tensor) const {
+  if (tensor->may_alias) return false;
+  return written_.contains(tensor) ? !read_.contains(tensor) : !is_early_;
 }
 
 /// The fields of the packed block in the order of runtime::pack_all: addresses, scalars, symbols.
@@ -65,10 +86,10 @@ std::string Emitter::parameters(const ir::Program& program, const ir::Launch& la
   };
   for (const ir::Param& param : program.params) {
     if (!param.buffer) continue;
-    address(param.buffer, param.kind != ir::ParamKind::pointer && !param.buffer->may_alias);
+    address(param.buffer, param.kind != ir::ParamKind::pointer && is_restricted(param.buffer));
   }
   for (const ir::Workspace& workspace : program.workspaces) {
-    address(workspace.buffer, !workspace.buffer->may_alias);
+    address(workspace.buffer, is_restricted(workspace.buffer));
   }
   const auto number = [&](const ir::Var& var) {
     if (vars_.contains(var)) {  // a size that is passed as a scalar too

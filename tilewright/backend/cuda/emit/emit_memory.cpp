@@ -249,7 +249,8 @@ void Emitter::move(const ir::Move& move) {
     return line(format("store_hinted({}, {}, {});", pointer(to), source, policy));
   }
   const ir::Buffer root = move.src->address ? move.src : move.src.root();
-  const bool constant = !written_.contains(root) && !root->address && !root->may_alias;
+  const bool constant =
+      !written_.contains(root) && !root->address && !root->may_alias && !is_early_;
   line(format("load{}_hinted(({}*){}, {}, {});", constant ? "_const" : "", type, pointer(to),
               pointer(from), policy));
 }

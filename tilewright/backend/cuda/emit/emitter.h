@@ -29,6 +29,7 @@ class Emitter {
   std::string parameters(const ir::Program& program, const ir::Launch& launch);
   void indices(const ir::Launch& launch);
   void scan(const ir::Launch& launch);
+  bool is_restricted(const ir::Buffer& tensor) const;
 
   // ---- lines ----
   /// One line, and before it where in the author's code it comes from, if that is news.
@@ -137,8 +138,9 @@ class Emitter {
   std::map<ir::Var, std::string, ir::ById> vars_;
   std::map<ir::Buffer, std::string, ir::ById> buffers_;
   std::map<ir::Buffer, Text, ir::ById> view_offset_;  // of views without a pointer of their own
-  std::set<ir::Buffer, ir::ById> written_, moved_;    // roots
-  std::map<ir::Expr, int, ir::ById> uses_;            // in the statement
+  std::set<ir::Buffer, ir::ById> read_, written_, moved_;  // roots
+  bool is_early_ = false;                   // it may begin before the launch ahead has ended
+  std::map<ir::Expr, int, ir::ById> uses_;  // in the statement
   std::vector<std::map<ir::Expr, Text, ir::ById>> memo_{1};  // a scope per lazy operand
 };
 
