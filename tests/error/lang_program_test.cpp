@@ -97,6 +97,19 @@ TEST(ProgramErrors, SizesThatNothingTells) {
       "  help: use it in the shape of an input, or pass it by value with k.scalar(n)");
 }
 
+TEST(ProgramErrors, StatementsThatAreNestedTooDeeply) {
+  expect_trace_error(
+      [](const Tensors& t) {
+        const std::function<void(int)> nest = [&](int n) {
+          if (n == 0) return;
+          if_(t.n > n, [&] { nest(n - 1); });
+        };
+        nest(100'000);
+      },
+      "@: statement: more than 250 loops and conditions inside each other\n"
+      "  help: join the conditions with &&, or write one loop over more dimensions");
+}
+
 TEST(ProgramErrors, ExpressionsThatAreTooHigh) {
   const std::string text =
       "@: expression: more than 2000 operations on top of each other\n"

@@ -179,6 +179,28 @@ TEST(Compile, HighExpressionsCompile) {
   }
 }
 
+TEST(Compile, ConditionsInsideEachOtherCompile) {
+  const ir::Program nested = program("nested", [&](Builder& k) {
+    const Buffer y = k.output("y", i64, {1});
+    const Expr n = k.scalar("n", i64);
+    k.launch({1}, [&](Expr) {
+      y(0) = 0;
+      const std::function<void(int)> nest = [&](int depth) {
+        y(0) = depth;
+        if (depth < ir::kMaxNesting - 2) if_(n > depth, [&] { nest(depth + 1); });
+      };
+      nest(0);
+    });
+  });
+  EXPECT_EQ(print(ir::parse_program(print(nested))), print(nested));
+  const Kernel kernel = compile(nested, {.cache = false});
+  OwnedTensor y(i64, {1});
+  for (const int64_t n : {7, 1000}) {
+    kernel({y, n});
+    EXPECT_EQ(y->data_as<int64_t>()[0], std::min<int64_t>(n, ir::kMaxNesting - 2));
+  }
+}
+
 TEST(Compile, LongChainsOfBindingsAndSharedPartsCompile) {
   const Kernel kernel = compile(program("chains",
                                         [](Builder& k) {

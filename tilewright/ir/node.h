@@ -16,6 +16,9 @@ enum class Kind : uint8_t;
 
 /// The most operations that an expression has on top of each other: whoever walks one recurses.
 inline constexpr int32_t kMaxHeight = 2000;
+/// The most loops and conditions that an author may write inside each other, for the same reason.
+/// Passes add some; the parser reads twice as many.
+inline constexpr int kMaxNesting = 250;
 
 /// What every node has. `loc` is the author's position; it takes no part in equality or hashes.
 struct Node {

@@ -1,8 +1,4 @@
 // Expressions of the text variant.
-#include <bit>
-#include <charconv>
-#include <limits>
-
 #include "tilewright/ir/parser.h"
 
 namespace tw::ir {
@@ -13,71 +9,205 @@ std::optional<DType> number_type(std::optional<DType> wanted) {
   return wanted && wanted->is_bool() ? std::nullopt : wanted;
 }
 
-std::optional<uint64_t> unsigned_value(std::string_view digits) {
-  int base = 10;
-  if (digits.starts_with("0x")) {
-    digits.remove_prefix(2);
-    base = 16;
-  }
-  uint64_t value = 0;
-  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (result.ec != std::errc() || result.ptr != digits.data() + digits.size()) return std::nullopt;
-  return value;
-}
-
-template <class F>
-std::optional<double> real_value(std::string_view digits) {
-  F value = 0;
-  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (result.ec != std::errc() || result.ptr != digits.data() + digits.size()) return std::nullopt;
-  return static_cast<double>(value);
-}
-
-std::optional<double> float_value(const std::string& text, DType dtype) {
-  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "inf") return std::numeric_limits<double>::infinity();
-  if (text.starts_with("nan:")) {
-    const auto bits = unsigned_value(std::string_view(text).substr(4));
-    if (!bits || std::bit_cast<double>(*bits) == std::bit_cast<double>(*bits)) return std::nullopt;
-    return std::bit_cast<double>(*bits);
-  }
-  if (text.starts_with("0x")) return std::nullopt;
-  return dtype.scalar == Scalar::f32 ? real_value<float>(text) : real_value<double>(text);
-}
-
-/// The literal's bits, if the type has that value.
-std::optional<int64_t> int_value(const std::string& text, bool negative, DType dtype) {
-  const auto magnitude = unsigned_value(text);
-  if (!magnitude) return std::nullopt;
-  const int bits = dtype.bits() / dtype.lanes;
-  uint64_t limit =
-      dtype.is_unsigned_int() ? ~uint64_t{0} >> (64 - bits) : (uint64_t{1} << (bits - 1)) - 1;
-  if (negative) limit = dtype.is_unsigned_int() ? 0 : limit + 1;
-  if (*magnitude > limit) return std::nullopt;
-  return static_cast<int64_t>(negative ? 0 - *magnitude : *magnitude);
-}
-
 }  // namespace
 
-Expr Parser::number(const Token& number, bool negative, DType dtype) {
-  const std::string written = (negative ? "-" : "") + number.text;
-  if (dtype.is_float()) {
-    const auto value = float_value(number.text, dtype);
-    if (!value) fail(number, format("{} is not a value of {}", written, dtype));
-    return make_expr<Const>([&](Const& n) {
-      n.dtype = dtype;
-      n.f = negative ? -*value : *value;
-    });
+// The stack of the parser is a list on the heap, so that texts may nest as deep as they like: what
+// waits for an operand is in `open`, from the outside in.
+//
+// 1. `begin` reads what stands before an operand, opening it, up to an operand that is complete.
+// 2. `continues` looks at what follows. A sign that binds stronger than what is open around the
+//    operand, or a comma, makes that wait for another operand: back to 1.
+// 3. Otherwise `close` ends the innermost that is open; what it gives is the next operand for 2.
+
+Expr Parser::expr(Wanted wanted) {
+  std::vector<Open> open(1);
+  open[0].inner = number_type(wanted);
+  for (;;) {
+    Operand operand = begin(open);
+    while (!continues(open, operand)) {
+      if (open.size() == 1) return settle(operand, wanted);
+      operand = close(open, std::move(operand));
+    }
   }
-  if (number.kind != Token::integer) {
-    fail(number, format("expected a literal of {}, found {}", dtype, written));
+}
+
+Parser::Operand Parser::begin(std::vector<Open>& open) {
+  for (;;) {
+    const Wanted wanted = open.back().inner;
+    const Mark since = mark();
+    const auto prefix = [&](OpCode code, Wanted type) {
+      open.push_back({.kind = Open::prefix, .wanted = type, .inner = type, .code = code});
+    };
+    if (accept("-")) {
+      if (at_number()) return bare_number(true);
+      prefix(OpCode::neg, wanted);
+    } else if (accept("!")) {
+      prefix(OpCode::lnot, {});
+    } else if (accept("~")) {
+      prefix(OpCode::bit_not, wanted);
+    } else if (accept("(")) {
+      open.push_back({.kind = Open::bracket, .inner = wanted, .since = since});
+    } else if (at_number()) {
+      return bare_number(false);
+    } else {
+      if (token().kind != Token::name) fail_expected("an expression");
+      const Token name = take();
+      const size_t outside = open.size();
+      Operand operand = named(open, name);
+      if (open.size() == outside) return operand;
+    }
   }
-  const auto value = int_value(number.text, negative, dtype);
-  if (!value) fail(number, format("{} is not a value of {}", written, dtype));
-  return make_expr<Const>([&](Const& n) {
-    n.dtype = dtype;
-    n.i = *value;
-  });
+}
+
+/// What a name begins: a complete operand, or something that is now open.
+Parser::Operand Parser::named(std::vector<Open>& open, const Token& name) {
+  const Wanted wanted = open.back().inner;
+  if (name.text == "true" || name.text == "false") return bool_literal(name);
+  if (!next_is("(") && !next_is(".")) return name_use(open, name);
+  if (const auto dtype = syntax::dtype_word(name.text); dtype && !dtype->is_bool()) {
+    return typed_literal(*dtype);
+  }
+  if (name.text == "cast") {
+    expect("(");
+    open.push_back({.kind = Open::conversion, .cast = std::make_unique<Cast>()});
+    return {};
+  }
+  const auto code = op_named(name.text);
+  if (!code) fail(name, format("unknown operation '{}'", name.text));
+  Open call = {.kind = Open::call, .wanted = wanted, .code = *code};
+  while (accept(".")) {
+    if (accept("fast")) {
+      call.variant.exactness = Exactness::fast;
+    } else if (accept("ieee")) {
+      call.variant.exactness = Exactness::ieee;
+    } else {
+      field(call.variant.rounding, {});
+    }
+  }
+  expect("(");
+  if (!another_operand(call)) return end_call(call);
+  open.push_back(std::move(call));
+  return {};
+}
+
+bool Parser::continues(std::vector<Open>& open, Operand& operand) {
+  Open& top = open.back();
+  if (top.kind != Open::prefix) {
+    const syntax::Infix* sign =
+        token().kind == Token::sign ? syntax::infix_named(token().text) : nullptr;
+    if (sign != nullptr && sign->precedence > top.precedence) {
+      take();
+      Open infix = {.kind = Open::infix, .wanted = top.inner, .code = sign->code};
+      if (syntax::alike_result(sign->code)) infix.inner = top.inner;
+      infix.precedence = sign->precedence;
+      infix.operands.push_back(std::move(operand));
+      open.push_back(std::move(infix));
+      return true;
+    }
+  }
+  switch (top.kind) {
+    case Open::call:
+      top.operands.push_back(std::move(operand));
+      return accept(",") && another_operand(top);
+    case Open::conversion:
+      return cast_continues(top, operand);
+    case Open::index:
+      top.load->indices.push_back(settle(operand, i64));
+      return accept(",") && !next_is("]");
+    default:
+      return false;
+  }
+}
+
+Parser::Operand Parser::close(std::vector<Open>& open, Operand operand) {
+  Open last = std::move(open.back());
+  open.pop_back();
+  switch (last.kind) {
+    case Open::prefix:
+      last.operands.push_back(std::move(operand));
+      return operation(last.code, std::move(last.operands), last.wanted, {});
+    case Open::infix:
+      last.operands.push_back(std::move(operand));
+      operand = operation(last.code, std::move(last.operands), last.wanted, {});
+      if (last.precedence == syntax::kCompare && token().kind == Token::sign) {
+        const syntax::Infix* next = syntax::infix_named(token().text);
+        if (next != nullptr && next->precedence == syntax::kCompare) {
+          fail(token(), "comparisons do not chain; write brackets");
+        }
+      }
+      return operand;
+    case Open::bracket:
+      if (accept("@")) {
+        settle(operand, last.inner);
+        place(last.since, location());
+      }
+      expect(")");
+      return operand;
+    case Open::call:
+      return end_call(last);
+    case Open::conversion:
+      expect(")");
+      check_height({last.cast->value, last.cast->rbits});
+      measure(*last.cast);
+      return fresh(Expr(last.cast.release()));
+    default:
+      return end_load(last);
+  }
+}
+
+// ---- operations ----
+
+bool Parser::another_operand(Open& call) {
+  if (next_is(")")) return false;
+  const auto dtype = syntax::dtype_word(token().text);
+  if (dtype && tokens_[at_ + 1].text == ")") {
+    call.variant.result = dtype;
+    take();
+    return false;
+  }
+  const bool alike =
+      syntax::alike_result(call.code) && call.operands.size() >= syntax::first_alike(call.code);
+  call.inner = alike ? call.wanted : Wanted();
+  return true;
+}
+
+Parser::Operand Parser::end_call(Open& call) {
+  const Token close = token();
+  expect(")");
+  const OpRow& row = op_row(call.code);
+  if (call.operands.size() != static_cast<size_t>(row.operands)) {
+    fail(close,
+         format("{} has {} operands, found {}", row.name, row.operands, call.operands.size()));
+  }
+  return operation(call.code, std::move(call.operands), call.wanted, call.variant);
+}
+
+/// Reads what follows the value of a cast, or its random word.
+bool Parser::cast_continues(Open& open, Operand& operand) {
+  Cast& cast = *open.cast;
+  if (!cast.value) {
+    cast.value = settle(operand, {});
+    expect(",");
+    field(cast.dtype, {});
+  } else {
+    cast.rbits = settle(operand, u32);
+  }
+  while (accept(",")) {
+    if (accept("rounding")) {
+      expect("=");
+      field(cast.rounding, {});
+    } else if (accept("saturate")) {
+      expect("=");
+      field(cast.saturate, {});
+    } else if (accept("rbits")) {
+      expect("=");
+      open.inner = u32;
+      return true;
+    } else {
+      fail_expected("rounding, saturate or rbits");
+    }
+  }
+  return false;
 }
 
 Expr Parser::settle(Operand& operand, Wanted wanted) {
@@ -86,30 +216,6 @@ Expr Parser::settle(Operand& operand, Wanted wanted) {
     operand.expr = number(operand.number, operand.negative, number_type(wanted).value_or(alone));
   }
   return operand.expr;
-}
-
-Expr Parser::expr(Wanted wanted) {
-  Operand operand = infix(1, number_type(wanted));
-  return settle(operand, wanted);
-}
-
-Parser::Operand Parser::infix(int precedence, Wanted wanted) {
-  Operand left = prefix(wanted);
-  for (;;) {
-    const syntax::Infix* sign =
-        token().kind == Token::sign ? syntax::infix_named(token().text) : nullptr;
-    if (sign == nullptr || sign->precedence < precedence) return left;
-    take();
-    Operand right =
-        infix(sign->precedence + 1, syntax::alike_result(sign->code) ? wanted : Wanted());
-    left = operation(sign->code, {std::move(left), std::move(right)}, wanted, {});
-    if (sign->precedence == syntax::kCompare && token().kind == Token::sign) {
-      const syntax::Infix* next = syntax::infix_named(token().text);
-      if (next != nullptr && next->precedence == syntax::kCompare) {
-        fail(token(), "comparisons do not chain; write brackets");
-      }
-    }
-  }
 }
 
 /// A node over operands. Bare literals among the like ones take the type of the result, or of the
@@ -139,147 +245,48 @@ Parser::Operand Parser::operation(OpCode code, std::vector<Operand> operands, Wa
   return result;
 }
 
-bool Parser::at_number() const {
-  return token().kind == Token::integer || token().kind == Token::real || next_is("nan") ||
-         next_is("inf");
-}
-
-Parser::Operand Parser::bare_number(bool negative) {
-  Operand operand;
-  operand.number = take();
-  operand.negative = negative;
-  operand.literal = true;
-  if (operand.number.text == "nan" && token().text == ":" &&
-      tokens_[at_ + 1].text.starts_with("0x")) {
-    take();
-    operand.number.text += ":" + take().text;
-  }
-  return operand;
-}
-
-Parser::Operand Parser::prefix(Wanted wanted) {
-  const Nesting nesting(*this);
-  if (accept("-")) {
-    if (at_number()) return bare_number(true);
-    return operation(OpCode::neg, {prefix(wanted)}, wanted, {});
-  }
-  if (accept("!")) return operation(OpCode::lnot, {prefix({})}, {}, {});
-  if (accept("~")) return operation(OpCode::bit_not, {prefix(wanted)}, wanted, {});
-  return primary(wanted);
-}
-
-Parser::Operand Parser::primary(Wanted wanted) {
-  if (at_number()) return bare_number(false);
-  const Mark since = mark();
-  if (accept("(")) {
-    Operand operand = infix(1, wanted);
-    if (accept("@")) {
-      settle(operand, wanted);
-      place(since, location());
-    }
-    expect(")");
-    return operand;
-  }
-  if (token().kind != Token::name) fail_expected("an expression");
-  const Token name = take();
-  if (name.text == "true" || name.text == "false") {
-    Operand operand;
-    operand.literal = true;
-    operand.expr = make_expr<Const>([&](Const& n) {
-      n.dtype = bool_;
-      n.i = name.text == "true" ? 1 : 0;
-    });
-    return operand;
-  }
-  if (next_is("(") || next_is(".")) return call(name, wanted);
-  return name_use(name, wanted);
-}
-
-Parser::Operand Parser::typed_literal(DType dtype) {
-  expect("(");
-  const bool negative = accept("-");
-  if (!at_number())
-    fail_expected(format("a literal of {} (a conversion is cast(x, {}))", dtype, dtype));
-  Operand operand = bare_number(negative);
-  operand.expr = number(operand.number, negative, dtype);
-  expect(")");
-  return operand;
-}
-
-Parser::Operand Parser::call(const Token& name, Wanted wanted) {
-  if (const auto dtype = syntax::dtype_word(name.text); dtype && !dtype->is_bool()) {
-    return typed_literal(*dtype);
-  }
-  if (name.text == "cast") return cast_call();
-  const auto code = op_named(name.text);
-  if (!code) fail(name, format("unknown operation '{}'", name.text));
-  Variant variant;
-  while (accept(".")) {
-    if (accept("fast")) {
-      variant.exactness = Exactness::fast;
-    } else if (accept("ieee")) {
-      variant.exactness = Exactness::ieee;
-    } else {
-      field(variant.rounding, {});
-    }
-  }
-  expect("(");
-  std::vector<Operand> operands;
-  while (!next_is(")")) {
-    const auto dtype = syntax::dtype_word(token().text);
-    if (dtype && tokens_[at_ + 1].text == ")") {
-      variant.result = dtype;
-      take();
-      break;
-    }
-    const bool alike = syntax::alike_result(*code) && operands.size() >= syntax::first_alike(*code);
-    operands.push_back(infix(1, alike ? wanted : Wanted()));
-    if (!accept(",")) break;
-  }
-  const Token close = token();
-  expect(")");
-  if (operands.size() != static_cast<size_t>(op_row(*code).operands)) {
-    fail(close, format("{} has {} operands, found {}", name.text, op_row(*code).operands,
-                       operands.size()));
-  }
-  return operation(*code, std::move(operands), wanted, variant);
-}
-
-Parser::Operand Parser::cast_call() {
-  auto node = std::make_unique<Cast>();
-  expect("(");
-  node->value = expr({});
-  Operand result;
-  expect(",");
-  field(node->dtype, {});
-  while (accept(",")) {
-    if (accept("rounding")) {
-      expect("=");
-      field(node->rounding, {});
-    } else if (accept("saturate")) {
-      expect("=");
-      field(node->saturate, {});
-    } else if (accept("rbits")) {
-      expect("=");
-      node->rbits = expr(u32);
-    } else {
-      fail_expected("rounding, saturate or rbits");
-    }
-  }
-  expect(")");
-  check_height({node->value, node->rbits});
-  measure(*node);
-  result.expr = Expr(node.release());
-  fresh_exprs_.push_back(result.expr);
-  return result;
-}
-
 void Parser::check_height(const std::vector<Expr>& operands) const {
   for (const Expr& e : operands) {
     if (e && e->height >= kMaxHeight) {
-      fail(token(), format("more than {} operations on top of each other", kMaxHeight));
+      fail(token(),
+           format("more than {} operations on top of each other; bind a part of them with let",
+                  kMaxHeight));
     }
   }
+}
+
+// ---- names ----
+
+Parser::Operand Parser::name_use(std::vector<Open>& open, const Token& name) {
+  const Name* known = find(name.text);
+  const bool indexed = next_is("[") || next_is("![");
+  if (known == nullptr && !indexed && options_.infer_free) {
+    const Var var = Var::make(name.text, number_type(open.back().inner).value_or(i64));
+    scopes_.front()[name.text] = {var, {}};
+    return {.expr = var};
+  }
+  if (known != nullptr && known->var) {
+    if (indexed) fail(name, format("'{}' is a value, it has no elements", name.text));
+    return {.expr = known->var};
+  }
+  Open element = {.kind = Open::index, .inner = i64, .name = name};
+  element.load = std::make_unique<Load>();
+  element.load->unchecked = accept("![");
+  if (!element.load->unchecked && !accept("[")) return end_load(element);
+  element.closes = true;
+  if (next_is("]")) return end_load(element);
+  open.push_back(std::move(element));
+  return {};
+}
+
+Parser::Operand Parser::end_load(Open& element) {
+  Load& load = *element.load;
+  if (element.closes) expect("]");
+  check_height(load.indices);
+  measure(load);
+  load.buffer = buffer_named(element.name, load.indices.size());
+  load.dtype = load.buffer.dtype();
+  return fresh(Expr(element.load.release()));
 }
 
 std::vector<Expr> Parser::indices() {
@@ -290,35 +297,6 @@ std::vector<Expr> Parser::indices() {
   }
   expect("]");
   return list;
-}
-
-Parser::Operand Parser::name_use(const Token& name, Wanted wanted) {
-  Operand result;
-  const Name* known = find(name.text);
-  const bool indexed = next_is("[") || next_is("![");
-  if (known == nullptr && !indexed && options_.infer_free) {
-    const Var var = Var::make(name.text, number_type(wanted).value_or(i64));
-    scopes_.front()[name.text] = {var, {}};
-    result.expr = var;
-    return result;
-  }
-  if (known != nullptr && known->var) {
-    if (indexed) fail(name, format("'{}' is a value, it has no elements", name.text));
-    result.expr = known->var;
-    return result;
-  }
-  auto node = std::make_unique<Load>();
-  node->unchecked = accept("![");
-  if (node->unchecked || accept("[")) {
-    node->indices = indices();
-  }
-  check_height(node->indices);
-  measure(*node);
-  node->buffer = buffer_named(name, node->indices.size());
-  node->dtype = node->buffer.dtype();
-  result.expr = Expr(node.release());
-  fresh_exprs_.push_back(result.expr);
-  return result;
 }
 
 }  // namespace tw::ir

@@ -260,7 +260,6 @@ Stmt Parser::explicit_block() {
 }
 
 Stmt Parser::block() {
-  const Nesting nesting(*this);
   if (!next_is("{")) fail_expected("'{'");
   take();
   scopes_.emplace_back();

@@ -1,4 +1,5 @@
-// The parser of the text form: recursive descent over tokens, one token ahead, without going back.
+// The parser of the text form: one token ahead, without going back. Statements by recursive
+// descent, expressions with a stack of their own.
 #pragma once
 
 #include <map>
@@ -31,7 +32,7 @@ class Parser {
   Expr single_expr();
 
  private:
-  static constexpr int kMaxDepth = 250;  // of brackets and blocks: of the parser's own stack
+  static constexpr int kMaxDepth = 2 * kMaxNesting;  // of statements
 
   // ---- tokens ----
   const Token& token() const { return tokens_[at_]; }
@@ -52,7 +53,9 @@ class Parser {
   [[noreturn]] void fail_expected(const std::string& what) const;
   struct Nesting {
     explicit Nesting(Parser& p) : parser(p) {
-      if (++p.depth_ > kMaxDepth) p.fail(p.token(), "nested too deeply");
+      if (++p.depth_ > kMaxDepth) {
+        p.fail(p.token(), format("more than {} statements inside each other", kMaxDepth));
+      }
     }
     ~Nesting() { --parser.depth_; }
     Parser& parser;
@@ -91,25 +94,52 @@ class Parser {
   // ---- expressions ----
   /// A literal without a type waits for the operand beside it; everything else is a node.
   struct Operand {
-    Expr expr;     // null for a bare literal
-    Token number;  // of a bare literal
+    Expr expr = {};     // null for a bare literal
+    Token number = {};  // of a bare literal
     bool negative = false;
     bool literal = false;  // bare or not
   };
+  /// An expression that is not complete and waits for an operand.
+  struct Open {
+    enum Kind { whole, bracket, prefix, infix, call, conversion, index };
+    Kind kind = whole;
+    Wanted wanted = {};  // the type that its own place wants
+    Wanted inner = {};   // and that of the operand
+    Mark since = {};     // of a bracket
+    OpCode code = {};    // of an operation
+    int precedence = 0;  // of an infix operation
+    Variant variant = {};
+    std::vector<Operand> operands = {};
+    std::unique_ptr<Cast> cast = {};
+    std::unique_ptr<Load> load = {};
+    Token name = {};      // of the buffer
+    bool closes = false;  // with "]"
+  };
   Expr expr(Wanted wanted);
-  Expr settle(Operand& operand, Wanted wanted);
-  Operand infix(int precedence, Wanted wanted);
-  Operand prefix(Wanted wanted);
-  Operand primary(Wanted wanted);
-  Operand call(const Token& name, Wanted wanted);
-  Operand cast_call();
-  Operand name_use(const Token& name, Wanted wanted);
-  Operand typed_literal(DType dtype);
-  bool at_number() const;
-  Operand bare_number(bool negative);
-  Expr number(const Token& number, bool negative, DType dtype);
+  Operand begin(std::vector<Open>& open);
+  Operand named(std::vector<Open>& open, const Token& name);
+  Operand name_use(std::vector<Open>& open, const Token& name);
+  /// Whether what is innermost waits for another operand after this one, which it has then taken.
+  bool continues(std::vector<Open>& open, Operand& operand);
+  Operand close(std::vector<Open>& open, Operand operand);
+  /// Whether an operand of a call begins here.
+  bool another_operand(Open& call);
+  Operand end_call(Open& call);
+  bool cast_continues(Open& open, Operand& operand);
+  Operand end_load(Open& element);
+  Operand fresh(Expr e) {
+    fresh_exprs_.push_back(e);
+    return {.expr = std::move(e)};
+  }
   Operand operation(OpCode code, std::vector<Operand> operands, Wanted wanted,
                     const Variant& variant);
+
+  bool at_number() const;
+  Operand bare_number(bool negative);
+  Operand typed_literal(DType dtype);
+  Operand bool_literal(const Token& word);
+  Expr number(const Token& number, bool negative, DType dtype);
+  Expr settle(Operand& operand, Wanted wanted);
   /// Indices up to the closing bracket.
   std::vector<Expr> indices();
   /// An error unless an operation may stand on these operands.

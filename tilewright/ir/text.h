@@ -32,6 +32,9 @@
 // that its head does not show follow as `with name=value, ...`, unless they have their default.
 // `# ...` is a comment.
 //
+// What is printed can be read back: expressions up to kMaxHeight, statements inside each other up
+// to twice kMaxNesting (ir/node.h).
+//
 // Names are made unique: what is visible in one place is printed apart (i, i_1). Positions
 // follow a statement or, in brackets, an operation: `(a + b @ "file":line)`. What has none takes
 // that of its surroundings.

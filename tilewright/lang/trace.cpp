@@ -74,7 +74,13 @@ Trace& Trace::in_launch(const Site& site) {
 }
 
 void Trace::open(ScopeKind kind, SourceLoc where, size_t indices) {
+  if (scope_->depth >= ir::kMaxNesting) {
+    throw Error({}, where, "statement: more than {} loops and conditions inside each other",
+                ir::kMaxNesting)
+        .help("join the conditions with &&, or write one loop over more dimensions");
+  }
   scopes_.push_back(Scope{kind, scope_, where});
+  scopes_.back().depth = scope_->depth + 1;
   scopes_.back().indices = scope_->indices + indices;
   scope_ = &scopes_.back();
 }

@@ -35,6 +35,7 @@ struct Scope {
   bool open = true;
   bool has_break = false;  // a loop that some break_() leaves
   bool pipelined = false;
+  int depth = 0;               // of loops and conditions around
   size_t indices = 0;          // of loops, around and of this one
   std::vector<Entry> entries;  // by time
 
