@@ -45,7 +45,8 @@ TEST(WarmCall, AllocatesNothing) {
   const LoadedKernel kernel(metadata, std::make_shared<FunctionModule>(
                                           std::map<std::string, TwCpuEntry*>{{"gemm_main", idle}}));
   const float data[16] = {};
-  const Tensor a(data, {4, 4}), b(data, {4, 4}), c(data, {4, 4});
+  float result[16];
+  const Tensor a(data, {4, 4}), b(data, {4, 4}), c(result, {4, 4});
   call(kernel, {a, b, c});
   const int64_t before = allocations;
   for (int i = 0; i < 100; ++i) call(kernel, {a, b, c});

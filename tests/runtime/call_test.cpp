@@ -79,6 +79,65 @@ TEST_F(Call, ComputesIntoAGivenOutput) {
   EXPECT_EQ(std::vector(c, c + 6), (std::vector<float>{1, 2, 3, 3, 4, 7}));
 }
 
+// A text with its addresses as distances from one.
+std::string relative(std::string text, const void* begin) {
+  for (size_t at = 0; (at = text.find("0x", at)) != std::string::npos;) {
+    size_t digits = 0;
+    const uint64_t address = std::stoull(text.substr(at), &digits, 16);
+    const std::string distance = "+" + std::to_string(address - reinterpret_cast<uintptr_t>(begin));
+    text.replace(at, digits, distance);
+  }
+  return text;
+}
+
+TEST_F(Call, RefusesAnOutputThatSharesMemoryWithAnotherArgument) {
+  const auto error = [&](const LoadedKernel& kernel, std::initializer_list<Arg> args,
+                         bool in_place = false) {
+    return relative(error_of([&] { call(kernel, args, {.in_place = in_place}); }), memory_);
+  };
+  Param inout = output("X", {m});
+  inout.kind = ParamKind::inout;
+  const auto kernel = [&](const Param& written) {
+    return kernel_of(recorded({written}, {m}), {{"a", record<'a'>}});
+  };
+  const LoadedKernel out = kernel(output("Y", {m})), both = kernel(inout);
+  const Tensor first(memory_, {4}), shifted(memory_ + 1, {4}), apart(memory_ + 4, {4});
+  const std::string shift =
+      "error[E-HOST-15]: f: Y f32 [4] (bytes +4 to +20) shares memory with A f32 [4] (bytes +0 to "
+      "+16)\n  help: pass a copy of one, or declare no_restrict({Y, A})";
+  EXPECT_EQ(error(out, {first, apart}), "no error");
+  EXPECT_EQ(error(out, {first, shifted}), shift);
+  EXPECT_EQ(error(out, {first, shifted}, /*in_place=*/true), shift);
+  EXPECT_EQ(error(out, {first, first}),
+            "error[E-HOST-15]: f: Y f32 [4] (bytes +0 to +16) shares memory with A f32 [4] (bytes "
+            "+0 to +16)\n  help: pass a copy of one, or make the kernel work in place: declare Y "
+            "as inout instead, or no_restrict({Y, A})");
+  EXPECT_EQ(error(out, {first, first}, /*in_place=*/true), "no error");
+  EXPECT_NE(error(both, {first, shifted}), "no error");
+}
+
+TEST_F(Call, TensorsThatAreDeclaredSoMayShareMemory) {
+  for (const auto& [input, written] : {std::pair{true, true}, {true, false}, {false, true}}) {
+    Param y = output("Y", {m});
+    y.no_restrict = written;
+    KernelMetadata metadata = recorded({y}, {m});
+    metadata.params[0].no_restrict = input;
+    const LoadedKernel kernel = kernel_of(metadata, {{"a", record<'a'>}});
+    EXPECT_EQ(call_error(kernel, {Tensor(memory_, {4}), Tensor(memory_ + 1, {4})}) == "no error",
+              input && written);
+  }
+}
+
+TEST_F(Call, OutputsMayNotShareMemoryEither) {
+  const LoadedKernel kernel =
+      kernel_of(recorded({output("X", {m}), output("Y", {m})}, {m}), {{"a", record<'a'>}});
+  const Tensor a(memory_, {4}), x(memory_ + 8, {4}), y(memory_ + 10, {4});
+  EXPECT_EQ(relative(call_error(kernel, {a, x, y}), memory_),
+            "error[E-HOST-15]: f: Y f32 [4] (bytes +40 to +56) shares memory with X f32 [4] (bytes "
+            "+32 to +48)\n  help: pass a copy of one, or declare no_restrict({Y, X})");
+  EXPECT_EQ(call_error(kernel, {a, x, Tensor(memory_ + 12, {4})}), "no error");
+}
+
 TEST_F(Call, AllocatesOutputsThatWereLeftOut) {
   const float a[] = {1, 2, 3, 4}, b[] = {1, 0, 0, 1, 1, 1};
   HostAllocator allocator;
@@ -120,7 +179,7 @@ TEST_F(Call, AnOutputOfUnknownShapeMustBeGiven) {
   EXPECT_EQ(call_error(kernel, {vector(4)}),
             "error[E-PROG-06]: f: B.shape[0] = n doesn't follow from the arguments\n"
             "  help: pass B explicitly");
-  EXPECT_EQ(call_error(kernel, {vector(4), vector(5)}), "no error");
+  EXPECT_EQ(call_error(kernel, {vector(4), Tensor(memory_ + 4, {5})}), "no error");
 }
 
 class NoMemory : public HostAllocator {

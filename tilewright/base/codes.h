@@ -162,6 +162,7 @@
   TW_CODE(host_12, "E-HOST-12", "3.2", "workspace or output allocation failed")                    \
   TW_CODE(host_13, "E-HOST-13", "20.5", "element count exceeds the compiled index width")          \
   TW_CODE(host_14, "E-HOST-14", "25.2", "value for a size is missing")                             \
+  TW_CODE(host_15, "E-HOST-15", "2.3", "what is written shares memory with another argument")      \
   TW_CODE(w_hint_01, "W-HINT-01", "1", "hint ignored (verbose only)")                              \
   TW_CODE(w_init_01, "W-INIT-01", "3.4", "read before any write")                                  \
   TW_CODE(w_mem_01, "W-MEM-01", "3.1", "likely register spill") /* needs threads */                \

@@ -11,9 +11,10 @@ std::vector<Tensor> Kernel::operator()(std::span<const Arg> args,
   return (*content_->loaded)(args, context);
 }
 
-void Kernel::launch(Stream stream, std::initializer_list<Arg> args) const {
+void Kernel::launch(Stream stream, std::initializer_list<Arg> args, bool in_place) const {
   runtime::CallContext context;
   context.stream = stream;
+  context.in_place = in_place;
   (*this)(args, context);
 }
 

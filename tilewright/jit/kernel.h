@@ -31,8 +31,8 @@ class Kernel {
                                  const runtime::CallContext& context = {}) const {
     return (*this)(std::span(args.begin(), args.size()), context);
   }
-  /// Runs it with all outputs given.
-  void launch(Stream stream, std::initializer_list<Arg> args) const;
+  /// Runs it with all outputs given. What `in_place` allows: see CallContext.
+  void launch(Stream stream, std::initializer_list<Arg> args, bool in_place = false) const;
 
   const std::string& name() const;
   const runtime::KernelMetadata& metadata() const;

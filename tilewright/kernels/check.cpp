@@ -1,9 +1,7 @@
 #include "tilewright/kernels/check.h"
 
-#include <algorithm>
-#include <optional>
-
 #include "tilewright/base/error.h"
+#include "tilewright/runtime/overlap.h"
 
 namespace tw::kernels {
 namespace {
@@ -22,34 +20,7 @@ Tensor rows_of(std::string_view function, const Named& t) {
   return {x.data(), x.dtype(), {rows, x.dim(-1)}, {distance, x.stride(-1)}, x.device()};
 }
 
-/// A tensor's bytes: rows of `width` at a `distance`; one row where it has no gaps.
-struct Rows {
-  int64_t begin, width, distance, count;
-  int64_t end() const { return begin + (count - 1) * distance + width; }
-};
-
-std::optional<Rows> rows_in_bytes(const Tensor& t) {
-  const auto begin = static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data()));
-  if (t.is_compact()) return Rows{begin, t.bytes(), t.bytes(), 1};
-  const int64_t element = std::max(t.dtype().bits() / 8, 1);
-  if (t.rank() != 2 || t.stride(1) != 1 || t.stride(0) < t.dim(1)) return {};
-  return Rows{begin, t.dim(1) * element, t.stride(0) * element, t.dim(0)};
-}
-
 }  // namespace
-
-bool share_memory(const Tensor& a, const Tensor& b) {
-  const auto x = rows_in_bytes(a), y = rows_in_bytes(b);
-  if (!x || !y || a.numel() == 0 || b.numel() == 0 || a.device() != b.device()) return false;
-  const Rows first = x->begin <= y->begin ? *x : *y, second = x->begin <= y->begin ? *y : *x;
-  if (second.begin >= first.end()) return false;
-  // A row of the first that begins before the second does, and the one after it.
-  const int64_t row = (second.begin - first.begin) / first.distance;
-  const int64_t after = second.begin - first.begin - row * first.distance;
-  if (after < first.width) return true;
-  if (row + 1 >= first.count) return false;
-  return after + second.width > first.distance;
-}
 
 void check_apart(std::string_view function, const Named& out, std::initializer_list<Named> inputs,
                  bool in_place) {

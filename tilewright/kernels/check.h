@@ -33,10 +33,6 @@ void check_shape(std::string_view function, const Named& t, const Shape& shape,
 /// Shape and dtype of another tensor.
 void check_like(std::string_view function, const Named& t, const Named& other);
 
-/// Whether the tensors have an element in common. Exact where one has no gaps or both are rows at
-/// the same distance; of other views that reach into each other it says no.
-bool share_memory(const Tensor& a, const Tensor& b);
-
 /// An output shares no memory with the inputs; with `in_place` it may be one of them.
 /// `gather_rows: y f32 [4, 8] shares memory with table f32 [9, 8]; pass a copy of one`.
 void check_apart(std::string_view function, const Named& out, std::initializer_list<Named> inputs,

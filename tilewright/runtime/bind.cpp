@@ -8,6 +8,7 @@
 #include "tilewright/base/convert.h"
 #include "tilewright/base/error.h"
 #include "tilewright/runtime/call_errors.h"
+#include "tilewright/runtime/overlap.h"
 
 namespace tw::runtime {
 namespace {
@@ -66,6 +67,10 @@ void for_each_bit(uint64_t set, Visit visit) {
   for (; set != 0; set &= set - 1) visit(static_cast<size_t>(std::countr_zero(set)));
 }
 
+bool is_given_tensor(const Param& param) {
+  return param.is_tensor() && param.kind != ParamKind::workspace;
+}
+
 }  // namespace
 
 ArgumentTable::ArgumentTable(const KernelMetadata& metadata) : metadata_(metadata) {
@@ -97,6 +102,19 @@ ArgumentTable::ArgumentTable(const KernelMetadata& metadata) : metadata_(metadat
     const int param = metadata.symbols[i].param;
     if (param >= 0) params_[static_cast<size_t>(param)].symbol = static_cast<int8_t>(i);
   }
+  uint64_t reaching = 0;
+  for (size_t i = 0; i < metadata.params.size(); ++i) {
+    for (size_t j = 0; j < metadata.params.size(); ++j) {
+      const Param &out = metadata.params[i], &other = metadata.params[j];
+      if (!is_given_tensor(out) || out.kind == ParamKind::input || !is_given_tensor(other))
+        continue;
+      const bool twice = other.kind != ParamKind::input && j >= i;
+      if (twice || (out.no_restrict && other.no_restrict)) continue;
+      apart_.emplace_back(static_cast<uint8_t>(i), static_cast<uint8_t>(j));
+      reaching |= bit(i) | bit(j);
+    }
+  }
+  for_each_bit(reaching, [&](size_t i) { reaching_.push_back(static_cast<uint8_t>(i)); });
   for (const bool tensors : {false, true}) {
     for (size_t i = 0; i < metadata.params.size(); ++i) {
       const Param& param = metadata.params[i];
@@ -363,6 +381,24 @@ void ArgumentTable::bind_pointer(size_t param, const Arg& arg, Binding& binding)
     CallErrors(*this).alignment(param, address);
   }
   binding.raw[param] = address;
+}
+
+void ArgumentTable::check_apart(const Binding& binding, bool in_place) const {
+  Reach reaches[kMaxParams];
+  for (const uint8_t i : reaching_) {
+    const Tensor* tensor = binding.tensors[i];
+    reaches[i] = tensor == nullptr ? Reach{} : reach_of(*tensor);
+  }
+  for (const auto& [out, other] : apart_) {
+    if (!reaches[out].meets(reaches[other])) [[likely]]
+      continue;
+    const Tensor &x = *binding.tensors[other], &y = *binding.tensors[out];
+    const bool same = x.data() == y.data() && x.dtype() == y.dtype() && x.shape() == y.shape() &&
+                      x.strides() == y.strides();
+    const bool input = params_[other].kind == ParamKind::input;
+    if ((in_place && same && input) || !share_memory(x, y)) continue;
+    CallErrors(*this).shared(out, other, binding);
+  }
 }
 
 Shape ArgumentTable::shape_of(size_t param, const Binding& binding) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tilewright/runtime/argument.h"
@@ -59,6 +60,10 @@ class ArgumentTable {
   /// Checks the arguments and solves the symbols. Outputs that were left out are marked; their rows
   /// are checked by `bind_output`.
   void bind(std::span<const Arg> args, Binding& binding) const;
+  /// Checks that tensors don't share memory where the kernel relies on it: what it writes with
+  /// anything else, but for two that are both declared no_restrict. With `in_place` an output may
+  /// be an input itself.
+  void check_apart(const Binding& binding, bool in_place) const;
   /// The shape of an output or a workspace.
   Shape shape_of(size_t param, const Binding& binding) const;
   /// Checks what an allocator returned for an output that was left out.
@@ -93,7 +98,9 @@ class ArgumentTable {
   std::vector<uint8_t>
       order_;  // parameters that the caller gives: scalars and pointers, then tensors
   std::vector<EntryRow> rows_;
-  size_t full_count_ = 0, short_count_ = 0;  // arguments with and without the outputs
+  std::vector<std::pair<uint8_t, uint8_t>> apart_;  // a tensor that is written, and another
+  std::vector<uint8_t> reaching_;                   // the tensors in these pairs
+  size_t full_count_ = 0, short_count_ = 0;         // arguments with and without the outputs
 };
 
 }  // namespace tw::runtime

@@ -154,6 +154,7 @@ std::vector<Tensor> LoadedKernel::operator()(std::span<const Arg> args,
   const ArgumentTable& table = tables_->arguments;
   Binding binding;
   table.bind(args, binding);
+  table.check_apart(binding, context.in_place);
   if (binding.device.id < 0) binding.device.id = 0;  // no tensor said where
 
   Allocator* allocator = context.allocator;

@@ -16,6 +16,9 @@ namespace tw::runtime {
 struct CallContext {
   Stream stream;
   Allocator* allocator = nullptr;  // null: host_allocator(), for the CPU only
+  /// An output may be an input itself (address, dtype, shape and strides): the caller knows that
+  /// the kernel has read an element for the last time when it writes it. Else E-HOST-15.
+  bool in_place = false;
   PrintSink print = nullptr;       // null: standard output
   void* print_user = nullptr;
 };

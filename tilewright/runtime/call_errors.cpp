@@ -2,6 +2,7 @@
 
 #include "tilewright/base/codes.h"
 #include "tilewright/base/convert.h"
+#include "tilewright/runtime/overlap.h"
 
 namespace tw::runtime {
 namespace {
@@ -170,6 +171,25 @@ void CallErrors::index_width(size_t param, int64_t span) const {
   fail(codes::host_13,
        "{} spans {} elements, the kernel was compiled for 32-bit indices (at most {})", name(param),
        span, int64_t{1} << 31);
+}
+
+void CallErrors::shared(size_t param, size_t other, const Binding& binding) const {
+  const auto described = [&](size_t i) {
+    const Tensor& tensor = *binding.tensors[i];
+    const Reach reach = reach_of(tensor);
+    return format("{} {} (bytes {:#x} to {:#x})", name(i), tensor, reach.begin / 8,
+                  (reach.end + 7) / 8);
+  };
+  const Tensor &x = *binding.tensors[param], &y = *binding.tensors[other];
+  const bool same = x.data() == y.data() && x.shape() == y.shape() && x.strides() == y.strides();
+  Error error(codes::host_15, {}, "{}: {} shares memory with {}", m_.name, described(param),
+              described(other));
+  error.help("pass a copy of one{}",
+             same ? format(", or make the kernel work in place: declare {} as "
+                           "inout instead, or no_restrict({{{}, {}}})",
+                           name(param), name(param), name(other))
+                  : format(", or declare no_restrict({{{}, {}}})", name(param), name(other)));
+  throw error;
 }
 
 }  // namespace tw::runtime

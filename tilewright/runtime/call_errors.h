@@ -31,6 +31,9 @@ class CallErrors {
   [[noreturn, gnu::cold]] void alignment(size_t param, uint64_t address) const;         // E-HOST-08
   [[noreturn, gnu::cold]] void null(size_t param) const;                                // E-HOST-09
   [[noreturn, gnu::cold]] void index_width(size_t param, int64_t span) const;           // E-HOST-13
+  /// `y f32 [4] (bytes 0x1004 to 0x1014) shares memory with x ...`.
+  [[noreturn, gnu::cold]] void shared(size_t param, size_t other,
+                                      const Binding& binding) const;  // E-HOST-15
 
  private:
   template <class... Args>

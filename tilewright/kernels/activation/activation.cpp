@@ -64,7 +64,7 @@ void run(std::string_view name, Function function, const Tensor& x, const Tensor
   check_like(name, {"y", y}, {"x", x});
   check_apart(name, {"y", y}, {{"x", x}}, /*in_place=*/true);
   const auto rows = as_rows(name, {{"x", x}, {"y", y}});
-  kernel_for(function, y).launch(stream, {rows[0], rows[1]});
+  kernel_for(function, y).launch(stream, {rows[0], rows[1]}, /*in_place=*/true);
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ void silu_mul(const Tensor& gate, const Tensor& x, const Tensor& y, Stream strea
   check_like("silu_mul", {"y", y}, {"gate", gate});
   check_apart("silu_mul", {"y", y}, {{"gate", gate}, {"x", x}}, /*in_place=*/true);
   const auto rows = as_rows("silu_mul", {{"gate", gate}, {"x", x}, {"y", y}});
-  kernel_for(Function::silu_mul, y).launch(stream, {rows[0], rows[1], rows[2]});
+  kernel_for(Function::silu_mul, y).launch(stream, {rows[0], rows[1], rows[2]}, /*in_place=*/true);
 }
 
 }  // namespace tw::kernels

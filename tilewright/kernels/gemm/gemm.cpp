@@ -219,7 +219,8 @@ void run(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args
   }
   if (args.residual != nullptr) list[count++] = *args.residual;
   list[count++] = c;
-  run(std::span(list.data(), count), {.stream = stream});
+  run(std::span(list.data(), count),
+      {.stream = stream, .in_place = true});  // c may be the residual
 }
 
 }  // namespace

@@ -99,7 +99,8 @@ void gemm_fp8(const Tensor& a, const Tensor& scale_a, const Tensor& b, const Ten
   if (args.bias != nullptr) list[count++] = *args.bias;
   if (args.residual != nullptr) list[count++] = *args.residual;
   list[count++] = c;
-  run(std::span(list.data(), count), {.stream = stream});
+  run(std::span(list.data(), count),
+      {.stream = stream, .in_place = true});  // c may be the residual
 }
 
 }  // namespace tw::kernels

@@ -49,7 +49,7 @@ void layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps, co
   check_apart("layer_norm", {"y", y}, {{"w", w}, {"b", b}});
   if (y.numel() == 0) return;  // tiles have no extent of 0
   kernel()({x.dtype(), w.dtype()}, {{"h", x.dim(1)}}, x.device().kind)
-      .launch(stream, {x, w, b, eps, y});
+      .launch(stream, {x, w, b, eps, y}, /*in_place=*/true);
 }
 
 }  // namespace tw::kernels

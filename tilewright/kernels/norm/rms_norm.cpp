@@ -45,7 +45,7 @@ void rms_norm(const Tensor& x, const Tensor& w, float eps, const Tensor& y, Stre
   check_apart("rms_norm", {"y", y}, {{"w", w}});
   if (y.numel() == 0) return;  // tiles have no extent of 0
   kernel()({x.dtype(), w.dtype()}, {{"h", x.dim(1)}}, x.device().kind)
-      .launch(stream, {x, w, eps, y});
+      .launch(stream, {x, w, eps, y}, /*in_place=*/true);
 }
 
 }  // namespace tw::kernels

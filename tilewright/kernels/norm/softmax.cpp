@@ -40,7 +40,8 @@ void softmax(const Tensor& x, float scale, const Tensor& y, Stream stream) {
   check_like("softmax", {"y", y}, {"x", x});
   check_apart("softmax", {"y", y}, {{"x", x}}, /*in_place=*/true);
   if (y.numel() == 0) return;  // tiles have no extent of 0
-  kernel()({x.dtype()}, {{"h", x.dim(1)}}, x.device().kind).launch(stream, {x, scale, y});
+  kernel()({x.dtype()}, {{"h", x.dim(1)}}, x.device().kind)
+      .launch(stream, {x, scale, y}, /*in_place=*/true);
 }
 
 }  // namespace tw::kernels

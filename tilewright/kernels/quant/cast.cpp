@@ -34,7 +34,8 @@ void cast(const Tensor& x, const Tensor& y, Stream stream) {
   check_shape("cast", {"y", y}, x.shape(), "like x");
   check_apart("cast", {"y", y}, {{"x", x}}, /*in_place=*/true);
   const auto rows = as_rows("cast", {{"x", x}, {"y", y}});
-  kernel()({x.dtype(), y.dtype()}, {}, x.device().kind).launch(stream, {rows[0], rows[1]});
+  kernel()({x.dtype(), y.dtype()}, {}, x.device().kind)
+      .launch(stream, {rows[0], rows[1]}, /*in_place=*/true);
 }
 
 }  // namespace tw::kernels
