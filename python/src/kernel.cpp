@@ -29,15 +29,15 @@ class CallAllocator : public Allocator {
     require_current("outputs");
     return call_.new_output(dtype, shape);
   }
-  void* workspace(int64_t bytes, Device device, Stream stream) override {
-    if (device.kind == DeviceKind::cpu) return host_allocator().workspace(bytes, device, stream);
+  void* workspace(int64_t bytes, Device device, Stream) override {
+    if (device.kind == DeviceKind::cpu) return host_workspaces().take(bytes);
     const nb::gil_scoped_acquire held;
     require_current("workspaces");
     return call_.workspace(bytes);
   }
-  void release(void* workspace, Device device, Stream stream) override {
+  void release(void* workspace, Device device, Stream) override {
     if (device.kind != DeviceKind::cpu) return;  // with the call
-    host_allocator().release(workspace, device, stream);
+    host_workspaces().release(workspace);
   }
 
  private:

@@ -138,38 +138,60 @@ TEST_F(Call, OutputsMayNotShareMemoryEither) {
   EXPECT_EQ(call_error(kernel, {a, x, Tensor(memory_ + 12, {4})}), "no error");
 }
 
-TEST_F(Call, AllocatesOutputsThatWereLeftOut) {
+TEST_F(Call, OutputsThatWereLeftOutOwnTheirMemory) {
   const float a[] = {1, 2, 3, 4}, b[] = {1, 0, 0, 1, 1, 1};
-  HostAllocator allocator;
-  const CallContext context{.allocator = &allocator};
   const LoadedKernel kernel = gemm();
   for (const bool short_form : {false, true}) {
     const Tensor ta(a, {2, 2}), tb(b, {3, 2});
     const Arg args[] = {ta, tb, nullptr};
-    const auto outputs = kernel(std::span(args, short_form ? 2 : 3), context);
+    const std::vector<OwnedTensor> outputs = kernel(std::span(args, short_form ? 2 : 3));
     ASSERT_EQ(outputs.size(), 1u);
     EXPECT_EQ(to_text(outputs[0]), "f32 [2, 3]");
-    EXPECT_EQ(outputs[0].data_as<float>()[5], 7);
-    const auto owned = allocator.take_outputs();
-    ASSERT_EQ(owned.size(), 1u);
-    EXPECT_EQ(owned[0]->data(), outputs[0].data());
+    EXPECT_EQ(outputs[0]->data_as<float>()[5], 7);
   }
 }
 
 TEST_F(Call, ReturnsSeveralOutputsInOrder) {
   const LoadedKernel kernel =
       kernel_of(recorded({output("X", {m * 2}), output("Y", {m, 3})}, {m}), {{"a", record<'a'>}});
-  HostAllocator allocator;
-  const auto outputs = call(kernel, {vector(4)}, {.allocator = &allocator});
+  const auto outputs = call(kernel, {vector(4)});
   ASSERT_EQ(outputs.size(), 2u);
-  EXPECT_EQ(outputs[0].shape(), Shape{8});
-  EXPECT_EQ(outputs[1].shape(), (Shape{4, 3}));
-  EXPECT_EQ(seen.slots[1], reinterpret_cast<uintptr_t>(outputs[0].data()));
+  EXPECT_EQ(outputs[0]->shape(), Shape{8});
+  EXPECT_EQ(outputs[1]->shape(), (Shape{4, 3}));
+  EXPECT_EQ(seen.slots[1], reinterpret_cast<uintptr_t>(outputs[0]->data()));
   float given[8];
-  const auto second =
-      call(kernel, {vector(4), Tensor(given, {8}), nullptr}, {.allocator = &allocator});
+  const auto second = call(kernel, {vector(4), Tensor(given, {8}), nullptr});
   ASSERT_EQ(second.size(), 1u);
-  EXPECT_EQ(second[0].shape(), (Shape{4, 3}));
+  EXPECT_EQ(second[0]->shape(), (Shape{4, 3}));
+}
+
+class Recording : public Allocator {
+ public:
+  Tensor output(int param, DType dtype, const Shape& shape, Device) override {
+    calls.push_back(format("output {}", param));
+    return outputs.emplace_back(dtype, shape);
+  }
+  void* workspace(int64_t bytes, Device, Stream) override {
+    calls.push_back(format("workspace {}", bytes));
+    return memory;
+  }
+  void release(void* workspace, Device, Stream) override {
+    calls.push_back(workspace == memory ? "release" : "release of another");
+  }
+
+  std::vector<std::string> calls;
+  std::vector<OwnedTensor> outputs;
+  alignas(256) float memory[64];
+};
+
+TEST_F(Call, TheCallersAllocatorHasWhatItMade) {
+  const LoadedKernel kernel = kernel_of(
+      recorded({output("X", {m * 2}), workspace("W", {m, 16})}, {m}), {{"a", record<'a'>}});
+  Recording allocator;
+  EXPECT_TRUE(call(kernel, {vector(4)}, {.allocator = &allocator}).empty());
+  EXPECT_EQ(allocator.calls, (std::vector<std::string>{"output 1", "workspace 256", "release"}));
+  EXPECT_EQ(seen.slots[1], reinterpret_cast<uintptr_t>(allocator.outputs[0]->data()));
+  EXPECT_EQ(seen.slots[2], reinterpret_cast<uintptr_t>(allocator.memory));
 }
 
 TEST_F(Call, AnOutputOfUnknownShapeMustBeGiven) {
@@ -182,10 +204,11 @@ TEST_F(Call, AnOutputOfUnknownShapeMustBeGiven) {
   EXPECT_EQ(call_error(kernel, {vector(4), Tensor(memory_ + 4, {5})}), "no error");
 }
 
-class NoMemory : public HostAllocator {
+class NoMemory : public Allocator {
  public:
   Tensor output(int, DType, const Shape&, Device) override { return {}; }
   void* workspace(int64_t, Device, Stream) override { return nullptr; }
+  void release(void*, Device, Stream) override {}
 };
 
 TEST_F(Call, FailedAllocationsNameTheSize) {
@@ -220,10 +243,9 @@ TEST_F(Call, ProvidesZeroedWorkspacesAndReusesThem) {
           seen.slots.assign(slots, slots + 2);
           return zero ? 0 : 1;
         }}});
-  HostAllocator allocator;
-  call(kernel, {vector(4)}, {.allocator = &allocator});
+  call(kernel, {vector(4)});
   const uint64_t first = seen.slots[1];
-  call(kernel, {vector(4)}, {.allocator = &allocator});
+  call(kernel, {vector(4)});
   EXPECT_EQ(seen.slots[1], first);
 }
 

@@ -48,8 +48,8 @@ std::string error_of(F f) {
 }
 
 /// Calls a kernel, for arguments in braces.
-inline std::vector<Tensor> call(const LoadedKernel& kernel, std::initializer_list<Arg> args,
-                                const CallContext& context = {}) {
+inline std::vector<OwnedTensor> call(const LoadedKernel& kernel, std::initializer_list<Arg> args,
+                                     const CallContext& context = {}) {
   return kernel(std::span(args.begin(), args.size()), context);
 }
 

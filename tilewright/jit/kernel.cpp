@@ -5,8 +5,8 @@
 
 namespace tw {
 
-std::vector<Tensor> Kernel::operator()(std::span<const Arg> args,
-                                       const runtime::CallContext& context) const {
+std::vector<OwnedTensor> Kernel::operator()(std::span<const Arg> args,
+                                            const runtime::CallContext& context) const {
   TW_REQUIRE(content_ != nullptr, "kernel: an empty handle can't be called; compile or load one");
   return (*content_->loaded)(args, context);
 }

@@ -23,12 +23,12 @@ class Kernel {
   explicit operator bool() const { return content_ != nullptr; }
 
   /// Runs the kernel on arguments in the order of its parameters. Outputs may be left out
-  /// (all, or each by a null argument): then they are allocated and returned. See
-  /// runtime/call.h for the checks.
-  std::vector<Tensor> operator()(std::span<const Arg> args,
-                                 const runtime::CallContext& context = {}) const;
-  std::vector<Tensor> operator()(std::initializer_list<Arg> args,
-                                 const runtime::CallContext& context = {}) const {
+  /// (all, or each by a null argument): then they are allocated and returned, and own their
+  /// memory. See runtime/call.h for the checks, and for allocators.
+  std::vector<OwnedTensor> operator()(std::span<const Arg> args,
+                                      const runtime::CallContext& context = {}) const;
+  std::vector<OwnedTensor> operator()(std::initializer_list<Arg> args,
+                                      const runtime::CallContext& context = {}) const {
     return (*this)(std::span(args.begin(), args.size()), context);
   }
   /// Runs it with all outputs given. What `in_place` allows: see CallContext.

@@ -2,23 +2,15 @@
 
 #include <algorithm>
 
-#include "tilewright/base/error.h"
-
 namespace tw {
 
-HostAllocator::~HostAllocator() {
+HostWorkspaces::~HostWorkspaces() {
   for (const Block& block : blocks_) free_aligned(block.memory);
-}
-
-Tensor HostAllocator::output(int, DType dtype, const Shape& shape, Device device) {
-  TW_REQUIRE(device.kind == DeviceKind::cpu, "host allocator: asked for memory on {}", device);
-  return outputs_.emplace_back(dtype, shape);
 }
 
 // The smallest free block that is large enough; else a new one in place of a free block that is too
 // small, so that a kernel called with growing sizes keeps one block.
-void* HostAllocator::workspace(int64_t bytes, Device device, Stream) {
-  TW_REQUIRE(device.kind == DeviceKind::cpu, "host allocator: asked for memory on {}", device);
+void* HostWorkspaces::take(int64_t bytes) {
   Block* best = nullptr;
   for (Block& block : blocks_) {
     if (!block.used && block.bytes >= bytes && (best == nullptr || block.bytes < best->bytes)) {
@@ -42,17 +34,15 @@ void* HostAllocator::workspace(int64_t bytes, Device device, Stream) {
   return best->memory;
 }
 
-void HostAllocator::release(void* workspace, Device, Stream) {
+void HostWorkspaces::release(void* workspace) {
   for (Block& block : blocks_) {
     if (block.memory == workspace) block.used = false;
   }
 }
 
-std::vector<OwnedTensor> HostAllocator::take_outputs() { return std::exchange(outputs_, {}); }
-
-HostAllocator& host_allocator() {
-  thread_local HostAllocator allocator;
-  return allocator;
+HostWorkspaces& host_workspaces() {
+  thread_local HostWorkspaces workspaces;
+  return workspaces;
 }
 
 }  // namespace tw

@@ -1,4 +1,5 @@
-// Where a call gets memory from: outputs that the caller left out, and workspaces.
+// Where a call gets memory from: outputs that the caller left out, and workspaces. Without an
+// allocator of the caller, outputs are tensors that own their memory.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +26,18 @@ class Allocator {
   virtual void release(void* workspace, Device device, Stream stream) = 0;
 };
 
-/// Host memory for calls from C++: it owns the outputs until they are taken, and keeps the
-/// workspaces of earlier calls for later ones.
-class HostAllocator : public Allocator {
+/// Workspaces in host memory, for calls that name no allocator: keeps those of earlier calls for
+/// later ones.
+class HostWorkspaces {
  public:
-  ~HostAllocator() override;
-  HostAllocator() = default;
-  HostAllocator(const HostAllocator&) = delete;
-  HostAllocator& operator=(const HostAllocator&) = delete;
+  HostWorkspaces() = default;
+  HostWorkspaces(const HostWorkspaces&) = delete;
+  HostWorkspaces& operator=(const HostWorkspaces&) = delete;
+  ~HostWorkspaces();
 
-  Tensor output(int param, DType dtype, const Shape& shape, Device device) override;
-  void* workspace(int64_t bytes, Device device, Stream stream) override;
-  void release(void* workspace, Device device, Stream stream) override;
-
-  /// The outputs allocated since the last time, in order; the receiver owns them.
-  std::vector<OwnedTensor> take_outputs();
+  /// Aligned to 256 bytes; null when there is no memory.
+  void* take(int64_t bytes);
+  void release(void* workspace);
 
  private:
   struct Block {
@@ -47,11 +45,10 @@ class HostAllocator : public Allocator {
     int64_t bytes;
     bool used;
   };
-  std::vector<OwnedTensor> outputs_;
   std::vector<Block> blocks_;
 };
 
-/// The allocator of this thread, for calls that name none.
-HostAllocator& host_allocator();
+/// Those of this thread.
+HostWorkspaces& host_workspaces();
 
 }  // namespace tw

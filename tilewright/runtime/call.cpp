@@ -44,41 +44,53 @@ namespace {
               shape, kib);
 }
 
-// Gives the workspaces of a call back to the allocator, whatever happens.
+// Workspaces of a call, from the caller's allocator or the thread's own; gives them back whatever
+// happens.
 class WorkspaceLease {
  public:
-  WorkspaceLease(Allocator& allocator, Device device, Stream stream)
+  WorkspaceLease(Allocator* allocator, Device device, Stream stream)
       : allocator_(allocator), device_(device), stream_(stream) {}
   WorkspaceLease(const WorkspaceLease&) = delete;
   WorkspaceLease& operator=(const WorkspaceLease&) = delete;
   ~WorkspaceLease() {
-    while (count_ > 0) allocator_.release(memory_[--count_], device_, stream_);
+    while (count_ > 0) {
+      void* memory = memory_[--count_];
+      if (allocator_ == nullptr) {
+        host_workspaces().release(memory);
+      } else {
+        allocator_->release(memory, device_, stream_);
+      }
+    }
   }
   void* take(int64_t bytes) {
-    void* memory = allocator_.workspace(bytes, device_, stream_);
+    void* memory = allocator_ == nullptr ? host_workspaces().take(bytes)
+                                         : allocator_->workspace(bytes, device_, stream_);
     if (memory != nullptr) memory_[count_++] = memory;
     return memory;
   }
 
  private:
-  Allocator& allocator_;
+  Allocator* allocator_;
   Device device_;
   Stream stream_;
   int count_ = 0;
   void* memory_[kMaxParams];
 };
 
-// Allocates the outputs that the caller left out, in the order of the parameters.
-std::vector<Tensor> allocate_outputs(const KernelMetadata& m, const ArgumentTable& table,
-                                     Allocator& allocator, Binding& binding) {
-  std::vector<Tensor> outputs;
+// Allocates the outputs that the caller left out, in the order of the parameters; gives those that
+// the call owns.
+std::vector<OwnedTensor> allocate_outputs(const KernelMetadata& m, const ArgumentTable& table,
+                                          Allocator* allocator, Binding& binding) {
+  std::vector<OwnedTensor> owned;
   for (size_t i = 0; i < m.params.size(); ++i) {
     if ((binding.omitted >> i & 1) == 0) continue;
     const Param& param = m.params[i];
     const Shape shape = table.shape_of(i, binding);
     Tensor tensor;
     try {
-      tensor = allocator.output(static_cast<int>(i), param.dtype, shape, binding.device);
+      tensor = allocator == nullptr
+                   ? owned.emplace_back(param.dtype, shape).view()
+                   : allocator->output(static_cast<int>(i), param.dtype, shape, binding.device);
     } catch (const std::bad_alloc&) {
       no_memory(m, param, shape);
     } catch (const Error& error) {
@@ -87,9 +99,8 @@ std::vector<Tensor> allocate_outputs(const KernelMetadata& m, const ArgumentTabl
     }
     if (tensor.data() == nullptr && shape.numel() != 0) no_memory(m, param, shape);
     table.bind_output(i, tensor, binding);
-    outputs.push_back(tensor);
   }
-  return outputs;
+  return owned;
 }
 
 // Evaluates the grid of a variant; false when there is no block to run.
@@ -149,23 +160,25 @@ size_t choose_variant(const Launch& launch, const HostValues& values) {
 
 }  // namespace
 
-std::vector<Tensor> LoadedKernel::operator()(std::span<const Arg> args,
-                                             const CallContext& context) const {
+std::vector<OwnedTensor> LoadedKernel::operator()(std::span<const Arg> args,
+                                                  const CallContext& context) const {
   const ArgumentTable& table = tables_->arguments;
   Binding binding;
   table.bind(args, binding);
   table.check_apart(binding, context.in_place);
   if (binding.device.id < 0) binding.device.id = 0;  // no tensor said where
 
-  Allocator* allocator = context.allocator;
-  if (allocator == nullptr && (binding.omitted != 0 || !tables_->workspaces.empty())) {
-    allocator = &host_allocator();
+  const bool allocates = binding.omitted != 0 || !tables_->workspaces.empty();
+  TW_REQUIRE(!allocates || context.allocator != nullptr || binding.device.kind == DeviceKind::cpu,
+             "{}: outputs that are left out and workspaces on {} need an allocator", metadata_.name,
+             binding.device);
+  std::vector<OwnedTensor> outputs;
+  if (binding.omitted != 0) {
+    outputs = allocate_outputs(metadata_, table, context.allocator, binding);
   }
-  std::vector<Tensor> outputs;
-  if (binding.omitted != 0) outputs = allocate_outputs(metadata_, table, *allocator, binding);
   std::optional<WorkspaceLease> lease;
   if (!tables_->workspaces.empty()) {
-    lease.emplace(*allocator, binding.device, context.stream);
+    lease.emplace(context.allocator, binding.device, context.stream);
     bind_workspaces(metadata_, table, tables_->workspaces, *module_, context.stream, *lease,
                     binding);
   }

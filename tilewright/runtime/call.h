@@ -15,11 +15,11 @@ namespace tw::runtime {
 /// What a call needs beside its arguments.
 struct CallContext {
   Stream stream;
-  Allocator* allocator = nullptr;  // null: host_allocator(), for the CPU only
+  Allocator* allocator = nullptr;  // null: the call itself, for the CPU only
   /// An output may be an input itself (address, dtype, shape and strides): the caller knows that
   /// the kernel has read an element for the last time when it writes it. Else E-HOST-15.
   bool in_place = false;
-  PrintSink print = nullptr;       // null: standard output
+  PrintSink print = nullptr;  // null: standard output
   void* print_user = nullptr;
 };
 
@@ -37,9 +37,11 @@ class LoadedKernel {
 
   /// Runs all launches. `args` has an entry per parameter that isn't a workspace, in order, null
   /// where an output is left out; or leaves out all outputs. Returns the outputs that were left
-  /// out, in order; the allocator owns them. A check that fails is an Error with a code E-HOST-*.
-  /// On the CPU it returns when the result is there. Can be called from several threads.
-  std::vector<Tensor> operator()(std::span<const Arg> args, const CallContext& context = {}) const;
+  /// out, in order; none where the caller's allocator made them, which has them then. A check that
+  /// fails is an Error with a code E-HOST-*. On the CPU it returns when the result is there. Can be
+  /// called from several threads.
+  std::vector<OwnedTensor> operator()(std::span<const Arg> args,
+                                      const CallContext& context = {}) const;
 
  private:
   struct Tables;
