@@ -67,6 +67,25 @@ TEST(CheckHints, FindsWhatItIgnores) {
                 "policy=full_row");
 }
 
+std::string ignored_options(const Target& target, const std::string& options) {
+  const ir::Program program =
+      ir::parse_program("tilewright ir 1 program \"p\" { " + options + " launch bx in 1 { } }");
+  Diagnostics diagnostics;
+  check_hints(program, target, diagnostics);
+  return to_text(diagnostics);
+}
+
+TEST(CheckHints, FindsTheOptionsThatOtherTargetsRead) {
+  EXPECT_EQ(
+      ignored_options(targets::cpu,
+                      "option wgmma=\"off\" option bulk_copy=\"auto\" option fast_math=\"on\" "
+                      "option index_bits=\"32\" option cpu_level=\"avx2\""),
+      "warning[W-HINT-01]: p: cpu ignores the option wgmma=off\n"
+      "warning[W-HINT-01]: p: cpu ignores the option index_bits=32");
+  EXPECT_EQ(ignored_options(targets::sm90a, "option wgmma=\"off\" option cpu_level=\"avx2\""),
+            "warning[W-HINT-01]: p: sm_90a ignores the option cpu_level=avx2");
+}
+
 TEST(Target, IsFoundByName) {
   EXPECT_EQ(target_named("cpu"), targets::cpu);
   EXPECT_EQ(target_named("cpu:avx2"), targets::cpu);

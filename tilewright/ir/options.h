@@ -14,6 +14,7 @@ struct OptionRow {
   std::vector<std::string_view> values;  // the first is the default
   bool free_text = false;                // any other value is legal too
   std::string_view doc;
+  std::string_view family = {};  // of the targets that read it; empty: all
 };
 const std::vector<OptionRow>& option_table();
 

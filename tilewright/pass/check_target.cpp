@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tilewright/base/codes.h"
+#include "tilewright/ir/options.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/access.h"
 
@@ -98,6 +99,12 @@ std::vector<Hint> hints_of(const ir::Stmt& stmt) {
 }  // namespace
 
 void check_hints(const ir::Program& program, const Target& target, Diagnostics& diagnostics) {
+  for (const ir::OptionRow& row : ir::option_table()) {
+    const std::string value = ir::option(program, row.name);
+    if (row.family.empty() || row.family == target.family() || value == row.values[0]) continue;
+    diagnostics.warn(codes::w_hint_01, {}, "{}: {} ignores the option {}={}", program.name, target,
+                     row.name, value);
+  }
   for (const ir::Param& param : program.params) {
     if (!param.buffer || !param.buffer->l2_persist || target.has(Feature::l2_policy)) continue;
     diagnostics.warn(codes::w_hint_01, param.buffer.loc(), "{}: {}: {} ignores l2_persist={}",
