@@ -11,11 +11,21 @@
 #include "tilewright/layout/parse.h"
 #include "tilewright/layout/query.h"
 #include "tilewright/layout/tensor_core.h"
+#include "tilewright/runtime/shape.h"
 
 namespace {
 
 using namespace tw;          // NOLINT: a tool
 using namespace tw::layout;  // NOLINT
+
+/// Everything here looks at each element.
+void check_size(const std::vector<int64_t>& box) {
+  constexpr int64_t kMost = 1 << 20;
+  int64_t elements = 1;
+  for (const int64_t extent : box) elements = saturating_product(elements, extent);
+  TW_REQUIRE(elements <= kMost, "the box {} has more than {} elements; draw a part of it", box,
+             kMost);
+}
 
 std::string properties(const Layout& layout) {
   std::string text = is_bijective(layout)   ? "bijective"
@@ -31,6 +41,7 @@ std::string properties(const Layout& layout) {
 }
 
 void show(const Layout& layout, const DrawOptions& options, bool inverted) {
+  check_size(layout.shape());
   std::cout << to_text(layout) << "\n";
   if (layout.out_rank() > 1) std::cout << "offset: " << to_text(linearize(layout)) << "\n";
   if (const auto nested = to_shape_stride(layout))
@@ -44,6 +55,7 @@ void show(const Layout& layout, const DrawOptions& options, bool inverted) {
 }
 
 void show(const Fragment& fragment, const DrawOptions& options, bool inverted) {
+  check_size(fragment.map().shape());
   std::cout << to_text(fragment) << "\n";
   if (!is_well_formed(fragment)) std::cout << "not well-formed: a slot holds several elements\n";
   if (inverted) {
@@ -57,6 +69,8 @@ void show(const Fragment& fragment, const DrawOptions& options, bool inverted) {
 void show_conversion(const Fragment& from, const Fragment& to) {
   TW_REQUIRE(from.shape() == to.shape(), "the fragments have the boxes {} and {}", from.shape(),
              to.shape());
+  check_size(from.map().shape());
+  check_size(to.map().shape());
   const Conversion conversion = convert(from, to);
   std::cout << "from " << to_text(from) << "\nto   " << to_text(to)
             << "\nneeds: " << to_text(conversion.exchange) << "\n";

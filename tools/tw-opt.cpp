@@ -33,7 +33,9 @@ int main(int argc, char** argv) {
   ir::PrintOptions print_options;
   bool list = false, no_verify = false, time = false, quiet = false;
   app.add_option("file", path, "IR text; - is the standard input");
-  app.add_option("-p,--passes", names, "passes to run, in order")->delimiter(',');
+  app.add_option("-p,--passes", names, "passes to run, in order")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_flag("--list", list, "name the passes and stop");
   app.add_option("--verify", level, "verify the result as IR of this level: tile, scheduled, loop");
   app.add_flag("--no-verify", no_verify, "do not verify between passes");
@@ -58,10 +60,10 @@ int main(int argc, char** argv) {
       dump.emplace(dump_options);
       options.observe = [&](const std::string& name, const ir::Program& p) { dump->add(name, p); };
     }
+    const std::vector<pass::Pass> passes = pass::passes_named(names, diagnostics);
     const std::string file = path == "-" ? "stdin" : path;
     const ir::Program program = ir::parse_program(read(path), {.file = file, .locate = true});
-    const pass::RunResult result =
-        pass::run(program, pass::passes_named(names, diagnostics), options);
+    const pass::RunResult result = pass::run(program, passes, options);
     if (!level.empty()) ir::verify(result.program, ir::level_named(level));
     if (!quiet) std::cout << print(result.program, print_options);
     if (time) std::cerr << to_text(result.times);

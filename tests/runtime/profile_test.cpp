@@ -1,5 +1,7 @@
 #include "tilewright/runtime/profile.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,6 +38,15 @@ TEST(Bench, ColdRunsAreTimedOneByOne) {
       bench([&] { ++runs; }, {.warmups = 1, .repeats = 5, .flush_bytes = 1 << 20});
   EXPECT_EQ(result.times_us.size(), 5u);
   EXPECT_EQ(runs, 1 + 3 + 1 + 5);
+}
+
+TEST(Bench, RefusesTimesThatAreNone) {
+  for (const double ms : {std::nan(""), -1.0, HUGE_VAL}) {
+    EXPECT_EQ(
+        error_of([&] { bench([] {}, {.repeat_ms = ms}); }),
+        format("bench: warmup_ms is 25, repeat_ms is {}, both must be finite and not negative",
+               ms));
+  }
 }
 
 TEST(Bench, DerivesNumbers) {

@@ -63,6 +63,11 @@ class Tilewright(unittest.TestCase):
         wanted = "none: NVRTC isn't installed: TW_NVRTC is /nowhere, where it isn't"
         self.assertRegex(text, f"(?m)^cuda compiler {wanted}$")
 
+    def test_more_threads_than_can_be_had_are_refused(self) -> None:
+        message = "TW_NUM_THREADS is 99999999, at most 1024 threads can be had"
+        command = ("bench", SCALE, "--size", "n=4", "--ms", "1")
+        self.assert_fails(1, message, *command, TW_NUM_THREADS="99999999")
+
     def test_compile_says_what_it_made(self) -> None:
         self.assertEqual(
             self.output_of("compile", SCALE, "--target", "cpu:avx2", "--out", "scale.so"),
@@ -202,6 +207,9 @@ program "mixed" {
         self.assert_fails(2, "FILE is required", "compile")
         self.assert_fails(2, "--size: scale needs --size n=...", "bench", SCALE)
         self.assert_fails(2, "--size: 'n=4k' is no number", "bench", SCALE, "--size", "n=4k")
+        for ms in ("nan", "inf", "0", "-1", "1e300", "x"):
+            message = f"--ms: {ms} is no number in (0, 3600000]"
+            self.assert_fails(2, message, "bench", SCALE, "--size", "n=4", "--ms", ms)
         self.assert_fails(2, "--size: n is -4", "bench", SCALE, "--size", "n=-4")
         self.assert_fails(
             2,

@@ -33,28 +33,27 @@ struct Text {
 };
 
 // TW_VARIABLE(identifier, type, name, fallback, doc); `get()` raises Error for a malformed value.
-#define TW_VARIABLES(TW_VARIABLE)                                                              \
-  TW_VARIABLE(cache_dir, Text, "TW_CACHE_DIR", "",                                             \
-              "folder of the disk cache; empty means tilewright in the user's cache folder")   \
-  TW_VARIABLE(cache_disable, Flag, "TW_CACHE_DISABLE", "0",                                    \
-              "neither read nor write the disk cache")                                         \
-  TW_VARIABLE(cache_readonly, Flag, "TW_CACHE_READONLY", "0",                                  \
-              "read the disk cache but write nothing")                                         \
-  TW_VARIABLE(cache_max_bytes, Count, "TW_CACHE_MAX_BYTES", "4294967296",                      \
-              "size of the disk cache above which the entries used longest ago are removed")   \
-  TW_VARIABLE(                                                                                 \
-      num_threads, Count, "TW_NUM_THREADS", "0",                                               \
-      "threads that run the blocks of a CPU kernel; 0 means one per core the process may use") \
-  TW_VARIABLE(                                                                                 \
-      check_bounds, Flag, "TW_CHECK_BOUNDS", "0",                                              \
-      "compile with the option check_bounds: an access outside its buffer stops the kernel")   \
-  TW_VARIABLE(                                                                                 \
-      sync_launch, Flag, "TW_SYNC_LAUNCH", "0",                                                \
-      "wait for each launch, so that a device fault is reported by the call that caused it")   \
-  TW_VARIABLE(nvrtc, Text, "TW_NVRTC", "",                                                     \
-              "the library NVRTC, or its folder; empty means it is looked for")                \
-  TW_VARIABLE(fuzz_programs, Count, "TW_FUZZ_PROGRAMS", "10000",                               \
-              "random programs that the fuzz tests run")                                       \
+#define TW_VARIABLES(TW_VARIABLE)                                                                \
+  TW_VARIABLE(cache_dir, Text, "TW_CACHE_DIR", "",                                               \
+              "folder of the disk cache; empty means tilewright in the user's cache folder")     \
+  TW_VARIABLE(cache_disable, Flag, "TW_CACHE_DISABLE", "0",                                      \
+              "neither read nor write the disk cache")                                           \
+  TW_VARIABLE(cache_readonly, Flag, "TW_CACHE_READONLY", "0",                                    \
+              "read the disk cache but write nothing")                                           \
+  TW_VARIABLE(cache_max_bytes, Count, "TW_CACHE_MAX_BYTES", "4294967296",                        \
+              "size of the disk cache above which the entries used longest ago are removed")     \
+  TW_VARIABLE(num_threads, Count, "TW_NUM_THREADS", "0",                                         \
+              "threads that run the blocks of a CPU kernel; at most 1024; 0 means one per core") \
+  TW_VARIABLE(                                                                                   \
+      check_bounds, Flag, "TW_CHECK_BOUNDS", "0",                                                \
+      "compile with the option check_bounds: an access outside its buffer stops the kernel")     \
+  TW_VARIABLE(                                                                                   \
+      sync_launch, Flag, "TW_SYNC_LAUNCH", "0",                                                  \
+      "wait for each launch, so that a device fault is reported by the call that caused it")     \
+  TW_VARIABLE(nvrtc, Text, "TW_NVRTC", "",                                                       \
+              "the library NVRTC, or its folder; empty means it is looked for")                  \
+  TW_VARIABLE(fuzz_programs, Count, "TW_FUZZ_PROGRAMS", "10000",                                 \
+              "random programs that the fuzz tests run")                                         \
   TW_VARIABLE(fuzz_seed, Count, "TW_FUZZ_SEED", "1", "seed of the first random program")
 
 #define TW_DECLARE(identifier, type, name, fallback, doc) \

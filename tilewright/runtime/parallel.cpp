@@ -12,6 +12,7 @@
 #include <sched.h>
 
 #include "tilewright/base/env.h"
+#include "tilewright/base/error.h"
 #include "tilewright/runtime/tensor.h"
 
 #ifdef TW_THREAD_SANITIZER
@@ -24,6 +25,8 @@ extern "C" void __tsan_ignore_thread_end();
 
 namespace tw::runtime {
 namespace {
+
+constexpr int64_t kMostThreads = 1024;
 
 // oneTBB's library isn't built for the thread sanitizer. So the sanitizer can't see that what
 // happens before parallel_for happens before its bodies, and these before its return; and it
@@ -137,7 +140,9 @@ tbb::task_arena& arena() {
 int thread_count() {
   static const int count = [] {
     if (const int64_t wanted = env::num_threads.get(); wanted > 0) {
-      return static_cast<int>(std::min<int64_t>(wanted, 1024));
+      TW_REQUIRE(wanted <= kMostThreads, "{} is {}, at most {} threads can be had",
+                 env::num_threads.name, wanted, kMostThreads);
+      return static_cast<int>(wanted);
     }
     cpu_set_t processors;
     return sched_getaffinity(0, sizeof(processors), &processors) == 0

@@ -58,6 +58,12 @@ double BenchResult::mean_us() const {
 // 2. An estimate from three runs gives the numbers of warm-up and timed runs.
 // 3. Timed runs, each a group of `per_measurement`; with cold caches a group is a single run.
 BenchResult bench(const std::function<void()>& run, const BenchOptions& options) {
+  for (const double ms : {options.warmup_ms, options.repeat_ms}) {
+    TW_REQUIRE(ms >= 0 && std::isfinite(ms),
+               "bench: warmup_ms is {}, repeat_ms is {}, both must be "
+               "finite and not negative",
+               options.warmup_ms, options.repeat_ms);
+  }
   run();
   const double estimate_us = time_us(run, 3) / 3;
   const int64_t warmups =

@@ -17,6 +17,8 @@ namespace {
 using runtime::BenchResult;
 using runtime::KernelMetadata;
 
+constexpr double kMost_ms = 3.6e6;  // an hour
+
 struct Request {
   Source source;
   std::vector<std::string> sizes, scalars;  // name=value
@@ -150,7 +152,13 @@ void add_bench(CLI::App& app) {
   add_pairs(*command, "--scalar", request->scalars, "a scalar argument; else it is 1");
   command->add_option("--seed", request->seed, "of the random elements")->capture_default_str();
   command->add_option("--ms", request->timing.repeat_ms, "time that is measured, in milliseconds")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            double ms = 0;
+            const bool valid = CLI::detail::lexical_cast(text, ms) && ms > 0 && ms <= kMost_ms;
+            return valid ? "" : format("{} is no number in (0, {:.0f}]", text, kMost_ms);
+          },
+          "MS"))
       ->capture_default_str();
   command->callback([request] { bench(*request); });
 }
