@@ -36,11 +36,15 @@ bool calls_library(const ir::Program& program) {
   return found;
 }
 
-/// The processor to compile for: of every second program an older one.
-const char* level_for(const ir::Program& program) {
-  const size_t choice = std::hash<std::string>()(program.name) % 4;
-  if (choice == 0 && !calls_library(program)) return "baseline";
-  return choice <= 1 && __builtin_cpu_supports("avx2") ? "avx2" : "host";
+/// The options to compile with, which the program's name chooses: for every second program an older
+/// processor, for every fifth asserts that each access is inside.
+ir::Program with_options(const ir::Program& program) {
+  const size_t choice = std::hash<std::string>()(program.name);
+  const char* level = choice % 4 <= 1 && __builtin_cpu_supports("avx2") ? "avx2" : "host";
+  if (choice % 4 == 0 && !calls_library(program)) level = "baseline";
+  const bool asserts = choice / 4 % 5 == 0;
+  return ir::with_option(ir::with_option(program, "cpu_level", level), "check_bounds",
+                         asserts ? "on" : "off");
 }
 
 }  // namespace
@@ -50,8 +54,7 @@ Executor compiled(std::string target) {
     CompileOptions options;
     options.target = target;
     options.cache = false;
-    const Kernel kernel =
-        compile(ir::with_option(program, "cpu_level", level_for(program)), options);
+    const Kernel kernel = compile(with_options(program), options);
     one.link();
     std::vector<Tensor> tensors;
     tensors.reserve(one.values.size());  // arguments refer to them
