@@ -3,6 +3,7 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/gather.h"
+#include "tilewright/kernels/row_schedule.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -24,9 +25,9 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
 
 const Jit& kernel() {
   static const Jit jit(
-      define_kernel("gather_rows", dataflow).schedule(targets::cpu, [](Schedule& s, const Case&) {
-        s.set("rows", 1);
-      }));
+      define_kernel("gather_rows", dataflow)
+          .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 1); })
+          .schedule("cuda", hold_rows));
   return jit;
 }
 

@@ -3,6 +3,7 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/norm.h"
+#include "tilewright/kernels/row_schedule.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -27,9 +28,9 @@ void dataflow(Builder& k, DType dtype, DType weight) {
 
 const Jit& kernel() {
   static const Jit jit(
-      define_kernel("rms_norm", dataflow).schedule(targets::cpu, [](Schedule& s, const Case&) {
-        s.set("rows", 1);
-      }));
+      define_kernel("rms_norm", dataflow)
+          .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 1); })
+          .schedule("cuda", hold_rows));
   return jit;
 }
 

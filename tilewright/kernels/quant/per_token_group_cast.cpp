@@ -13,27 +13,35 @@ void dataflow(Builder& k, DType dtype) {
   const Expr m = k.dim("m"), width = k.dim("k");
   const int64_t group = k.constant("group");
   const bool round_sf = k.constant("round_sf") != 0;
-  const int64_t rows = k.tunable("rows", 4);
-  const Expr groups = cdiv(width, group);
+  const int64_t rows = k.tunable("rows", 1);
+  // Groups of a row that are computed together, and how often a block does that.
+  const int64_t together = k.tunable("together", 1), turns = k.tunable("turns", 1 << 20);
+  const Expr groups = cdiv(width, group), parts = cdiv(groups, together);
   const Buffer x = k.input("x", dtype, {m, width}, {.strides = {k.dim("x_row"), 1}});
   const Buffer q = k.output("q", f8_e4m3, {m, width}, {.strides = {k.dim("q_row"), 1}});
   const Buffer sf = k.output("sf", f32, {m, groups}, {.strides = {k.dim("sf_row"), 1}});
-  k.launch({cdiv(m, rows)}, [&](Expr block) {
+  k.launch({cdiv(m, rows), cdiv(parts, turns)}, [&](Expr block, Expr turn) {
     const auto here = at(block * rows, rows);
-    serial(groups, [&](Expr g) {
-      const auto columns = at(g * group, group);
-      const Tile v = cast(load(x(here, columns)), f32);
-      const Scale scale = e4m3_scale(abs_max(v, 1), round_sf);
-      store(sf(here, at(g, 1)), scale.factor);
-      store(q(here, columns), e4m3_codes(v, scale.inverse));
+    serial(turn * turns, min(parts, (turn + 1) * turns), [&](Expr part) {
+      const auto columns = at(part * (group * together), group * together);
+      const Tile v = reshape(cast(load(x(here, columns)), f32), {rows, together, group});
+      const Scale scale = e4m3_scale(abs_max(v, 2), round_sf);
+      store(sf(here, at(part * together, together)), reshape(scale.factor, {rows, together}));
+      store(q(here, columns),
+            reshape(e4m3_codes(v, scale.inverse), {rows, together * group}));
     });
   });
+}
+
+/// A block has 2048 elements of one row.
+void schedule_gpu(Schedule& s, const Case& c) {
+  s.set("rows", 1).set("together", 2048 / c.constant("group")).set("turns", 1);
 }
 
 const Jit& kernel() {
   static const Jit jit(
       define_kernel("per_token_group_cast", dataflow)
-          .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 1); }));
+          .schedule("cuda", schedule_gpu));
   return jit;
 }
 
