@@ -27,8 +27,7 @@ void dataflow(Builder& k, DType dtype) {
       const Tile v = reshape(cast(load(x(here, columns)), f32), {rows, together, group});
       const Scale scale = e4m3_scale(abs_max(v, 2), round_sf);
       store(sf(here, at(part * together, together)), reshape(scale.factor, {rows, together}));
-      store(q(here, columns),
-            reshape(e4m3_codes(v, scale.inverse), {rows, together * group}));
+      store(q(here, columns), reshape(e4m3_codes(v, scale.inverse), {rows, together * group}));
     });
   });
 }
@@ -40,8 +39,7 @@ void schedule_gpu(Schedule& s, const Case& c) {
 
 const Jit& kernel() {
   static const Jit jit(
-      define_kernel("per_token_group_cast", dataflow)
-          .schedule("cuda", schedule_gpu));
+      define_kernel("per_token_group_cast", dataflow).schedule("cuda", schedule_gpu));
   return jit;
 }
 

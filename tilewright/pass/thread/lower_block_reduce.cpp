@@ -253,13 +253,21 @@ Stmt lower_block_reduce(const ir::Reduce& n, const Registers& src, const Registe
   TW_CHECK(place.has_value(), "no slots of {} in {}", src.fragment, dst.fragment);
 
   const Var i = Var::make("i", i64), s = Var::make("s", i64);
-  const int64_t slots = src.fragment.slots();
+  const int64_t slots = src.fragment.slots(), results = dst.fragment.slots();
+  // Several sums side by side, where there are many terms: additions wait for one another.
+  const int64_t terms_per_sum = slots / results;
+  const int64_t sides = terms_per_sum % 4 == 0 && terms_per_sum >= 16 && results == 1 ? 4 : 1;
+  const Buffer parts = sides == 1 ? sums
+                                  : ir::make_buffer(sums.name(), dtype, ir::MemSpace::local,
+                                                    std::vector<int64_t>{sides});
   const Expr slot = slots == 1 ? ir::index(0) : Expr(s);
   const std::vector<Expr> x{thread, slot};
-  const Expr to_slot = dst.fragment.slots() == 1 ? ir::index(0) : coordinate(*place, kSlot, x);
+  const Expr to_slot = sides > 1      ? ir::floormod(slot, ir::index(sides))
+                       : results == 1 ? ir::index(0)
+                                      : coordinate(*place, kSlot, x);
   Stmt fold =
-      ir::store(sums, {to_slot},
-                combine.step(ir::load(sums, {to_slot}, true),
+      ir::store(parts, {to_slot},
+                combine.step(ir::load(parts, {to_slot}, true),
                              reduce_element(n.reduce, dtype, ir::load(src.array, {slot}, true))),
                 true);
   Expr inside;
@@ -270,12 +278,20 @@ Stmt lower_block_reduce(const ir::Reduce& n, const Registers& src, const Registe
     inside = inside ? ir::land(inside, holds) : holds;
   }
   if (inside) fold = ir::if_(inside, fold);
-  std::vector<Stmt> stmts{
-      ir::for_(i, ir::index(0), ir::index(dst.fragment.slots()),
-               ir::store(sums, {i}, reduce_identity(n.reduce, dtype), true),
-               ir::LoopKind::unrolled),
-      slots == 1 ? fold
-                 : ir::for_(s, ir::index(0), ir::index(slots), fold, ir::LoopKind::unrolled)};
+  std::vector<Stmt> stmts;
+  if (sides > 1) stmts.push_back(ir::alloc(parts));
+  stmts.push_back(ir::for_(i, ir::index(0), parts.shape()[0],
+                           ir::store(parts, {i}, reduce_identity(n.reduce, dtype), true),
+                           ir::LoopKind::unrolled));
+  stmts.push_back(slots == 1
+                      ? fold
+                      : ir::for_(s, ir::index(0), ir::index(slots), fold, ir::LoopKind::unrolled));
+  if (sides > 1) {
+    const auto part = [&](int64_t k) { return ir::load(parts, {ir::index(k)}, true); };
+    stmts.push_back(ir::store(
+        sums, {ir::index(0)},
+        combine.step(combine.step(part(0), part(1)), combine.step(part(2), part(3))), true));
+  }
   // 2. Other threads' parts.
   stmts.push_back(combine.build(exchange_of(digits_of(src.fragment, n.dims, threads), threads)));
   return ir::make<ir::Seq>(n.loc, [&](ir::Seq& q) { q.stmts = std::move(stmts); });

@@ -297,7 +297,9 @@ Bits Block::load(Thread& t, uint32_t number) {
   const BufferCode& b = launch_.code.buffers[static_cast<size_t>(access.buffer)];
   Target target;
   if (!locate(t, access, &target)) return 0;
-  if (target.memory != nullptr) touch(t, number, target, Touch::read);
+  if (target.memory != nullptr) {
+    touch(t, number, target, b.width < 8 ? Touch::atomic : Touch::read);
+  }
   check_written(t, access, target);
   const Bits value = read_bits(target.data, target.bytes);
   if (b.width < 8) return (value >> target.nibble) & 15;
