@@ -12,8 +12,8 @@
 namespace tw::sim::twin {
 namespace {
 
-/// Bytes to whose multiple storage of the twin's own is aligned: the widest access.
-constexpr int64_t kAlign = 16;
+/// Bytes to whose multiple local arrays and shared buffers without a place are aligned.
+constexpr int64_t kLocalAlign = 16, kSharedAlign = 128;
 
 Space space_of(const ir::Buffer& buffer) {
   switch (buffer.root().space()) {
@@ -33,7 +33,9 @@ Space space_of(const ir::Buffer& buffer) {
 
 int64_t bytes_of(const ir::Buffer& buffer) {
   int64_t elements = 1;
-  for (int dim = 0; dim < buffer.rank(); ++dim) elements *= buffer.extent(dim);
+  for (int dim = 0; dim < buffer.rank(); ++dim) {
+    elements *= buffer.extent(dim) + (dim == buffer.rank() - 1 ? buffer->padding : 0);
+  }
   return (elements * buffer.dtype().bits() + 7) / 8;
 }
 
@@ -226,15 +228,20 @@ void Assembler::alloc(const ir::Alloc& alloc) {
   if (!is_view) {
     BufferCode& b = code_.buffers[static_cast<size_t>(number)];
     b.bytes = bytes_of(alloc.buffer);
+    if (alloc.buffer->padding != 0) {
+      b.row_bits = alloc.buffer.extent(alloc.buffer.rank() - 1) * b.width;
+      b.padding_bits = alloc.buffer->padding * b.width;
+    }
     if (b.space == Space::local) {
+      b.plain = b.padding_bits == 0 && b.shape.size() <= 1 && b.width >= 8;
       b.base = code_.local_bytes;
-      code_.local_bytes = ceil_div(b.base + b.bytes, kAlign) * kAlign;
+      code_.local_bytes = ceil_div(b.base + b.bytes, kLocalAlign) * kLocalAlign;
     } else {
       TW_CHECK(b.space == Space::shared, "{} is allocated in {}", b.buffer.name(),
                ir::enum_name(b.buffer.space()));
       b.base = alloc.place;
       if (alloc.place < 0) {
-        b.base = ceil_div(unplanned_, kAlign) * kAlign;
+        b.base = ceil_div(unplanned_, kSharedAlign) * kSharedAlign;
         unplanned_ = b.base + b.bytes;
       }
     }

@@ -79,14 +79,12 @@ class Block {
   // Execution (execute.cpp)
   void execute(int32_t number);
   bool locate(const Thread& t, const Access& access, Target* target);
-  bool find_memory(const Thread& t, const Access& access, const Index& index, int64_t bit,
-                   Target* target);
   Bits load(Thread& t, uint32_t access);
   void store(Thread& t, uint32_t access, Bits value);
   void move(Thread& t, uint32_t dst, uint32_t src);
   Bits exchange(Thread& t, uint32_t access, const AtomicCode& atomic);
   void check_written(const Thread& t, const Access& access, const Target& target);
-  void print(Thread& t, const MessageCode& message, const ir::Node* node);
+  void print(Thread& t, const MessageCode& message);
 
   // Who touches what (touch.cpp)
   void touch(const Thread& t, uint32_t access, const Target& target, Touch how);

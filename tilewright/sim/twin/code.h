@@ -66,8 +66,11 @@ struct BufferCode {
   std::vector<Reg> shape, strides;
   Reg offset = 0;     // in elements
   Reg address = 0;    // of a view at an address
-  int64_t base = 0;   // of local and shared ones: bytes from the beginning of their memory
-  int64_t bytes = 0;  // of local and shared roots
+  int64_t base = 0;      // of roots: bytes from the beginning of their memory
+  int64_t bytes = 0;     // of local and shared roots
+  int64_t row_bits = 0;  // of roots with padding: of a row without it
+  int64_t padding_bits = 0;
+  bool plain = false;  // a local array of one dimension, or a variable, of whole bytes
   int memory = -1;    // of global ones: number of the argument's memory; -1: by address
 };
 

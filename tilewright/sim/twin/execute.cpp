@@ -150,7 +150,7 @@ void Block::execute(int32_t number) {
         leave(Thread::State::at_barrier);
         return arrive(number, *code.barriers[in.a]);
       case Code::print:
-        print(t, code.messages[in.a], code.nodes[pc]);
+        print(t, code.messages[in.a]);
         break;
       case Code::fail: {
         const MessageCode& m = code.messages[in.a];
@@ -192,6 +192,17 @@ std::string Block::element_of(const Thread& t, const Access& access) const {
 
 bool Block::locate(const Thread& t, const Access& access, Target* target) {
   const BufferCode& b = launch_.code.buffers[static_cast<size_t>(access.buffer)];
+  if (b.plain) {  // the hot case
+    const int64_t i =
+        access.index.empty() ? 0 : extended(t.regs[access.index[0].reg], access.index[0].shift);
+    const int64_t bytes = b.width / 8, at = i * bytes;
+    if (i >= 0 && at + access.count * bytes <= b.bytes) {
+      target->byte = b.base + at;
+      target->data = t.local + target->byte;
+      target->bytes = static_cast<int>(access.count * bytes);
+      return true;
+    }
+  }
   auto element = static_cast<int64_t>(t.regs[b.offset]);
   const size_t rank = b.shape.size();
   for (size_t dim = 0; dim < rank; ++dim) {
@@ -208,10 +219,11 @@ bool Block::locate(const Thread& t, const Access& access, Target* target) {
     }
     element += i * static_cast<int64_t>(t.regs[b.strides[dim]]);
   }
-  const int64_t bit = element * b.width;
+  const BufferCode& root = launch_.code.buffers[static_cast<size_t>(b.root)];
+  int64_t bit = element * b.width;
+  if (root.padding_bits != 0) bit += bit / root.row_bits * root.padding_bits;
   target->bytes = std::max(access.count * b.width / 8, 1);
   target->nibble = b.width < 8 ? static_cast<int>(bit & 7) : 0;
-  const BufferCode& root = launch_.code.buffers[static_cast<size_t>(b.root)];
   target->byte = root.base + (bit >> 3);
   const char* what = nullptr;
   switch (b.space) {
@@ -283,8 +295,7 @@ void Block::check_written(const Thread& t, const Access& access, const Target& t
   if (target.memory != nullptr) {
     written = target.memory->was_written(target.byte, target.bytes);
   } else {
-    const uint8_t* flags = t.written + target.byte;
-    written = std::find(flags, flags + target.bytes, uint8_t{0}) == flags + target.bytes;
+    written = std::memchr(t.written + target.byte, 0, static_cast<size_t>(target.bytes)) == nullptr;
   }
   if (written) return;
   report(
@@ -376,7 +387,7 @@ Bits Block::exchange(Thread& t, uint32_t number, const AtomicCode& atomic) {
   return old;
 }
 
-void Block::print(Thread& t, const MessageCode& message, const ir::Node*) {
+void Block::print(Thread& t, const MessageCode& message) {
   std::vector<std::string> values;
   for (size_t i = 0; i < message.values.size(); ++i) {
     values.push_back(value_text(t.regs[message.values[i]], message.dtypes[i]));

@@ -1,6 +1,7 @@
 #include "tilewright/sim/twin/memory.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tw::sim::twin {
 
@@ -16,10 +17,7 @@ void Memory::zero() {
 
 bool Memory::was_written(int64_t byte, int64_t count) const {
   if (written_.empty()) return true;
-  for (int64_t i = byte; i < byte + count; ++i) {
-    if (written_[static_cast<size_t>(i)] == 0) return false;
-  }
-  return true;
+  return std::memchr(written_.data() + byte, 0, static_cast<size_t>(count)) == nullptr;
 }
 
 void Memory::mark_written(int64_t byte, int64_t count) {

@@ -37,7 +37,7 @@ class Memory {
   Memory(Memory&&) = default;
   Memory& operator=(Memory&&) = default;
 
-  std::byte* data() { return data_; }
+  std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
   bool holds(int64_t byte, int64_t count) const {
     return byte >= 0 && count <= bytes_ && byte <= bytes_ - count;

@@ -18,9 +18,16 @@ namespace {
 /// A tensor of the call: which memory it lies in and how.
 struct Bound {
   int memory = 0;
-  int64_t base = 0;  // byte of element (0, ...) in that memory
+  std::byte* data = nullptr;  // of element (0, ...)
+  int64_t base = 0;           // its byte in that memory
   std::vector<int64_t> shape, strides;
 };
+
+std::vector<int64_t> compact(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape[dim];
+  return strides;
+}
 
 /// A run of a program.
 class Run {
@@ -51,7 +58,6 @@ class Run {
   }
   void bind_parameters();
   void bind_workspaces();
-  int memory_of(std::byte* begin, std::byte* end, bool unwritten);
   LaunchCode code_of(const ir::Launch& launch);
   void set_buffers(const Assembler& assembler, LaunchCode* code);
   void watch(const LaunchCode& code);
@@ -72,26 +78,12 @@ class Run {
   TwinResult result_;
 };
 
-/// The memory from begin to end; overlapping pieces become one.
-int Run::memory_of(std::byte* begin, std::byte* end, bool unwritten) {
-  for (size_t i = 0; i < memories_.size(); ++i) {
-    Memory& m = memories_[i];
-    if (begin == end || m.bytes() == 0 || end <= m.data() || m.data() + m.bytes() <= begin)
-      continue;
-    std::byte* const low = std::min(begin, m.data());
-    const int64_t moved = m.data() - low;
-    m = Memory(low, std::max(end, m.data() + m.bytes()) - low);
-    for (auto& [buffer, bound] : bound_) {
-      if (bound.memory == static_cast<int>(i)) bound.base += moved;
-    }
-    return static_cast<int>(i);
-  }
-  memories_.emplace_back(begin, end - begin);
-  if (unwritten) memories_.back().track_writes();
-  return static_cast<int>(memories_.size() - 1);
-}
-
 void Run::bind_parameters() {
+  struct Piece {
+    std::byte *begin, *end;
+    bool unwritten;
+  };
+  std::vector<Piece> pieces;
   for (size_t p = 0; p < arguments_.size(); ++p) {
     const ir::Param& param = program_.params[p];
     const Argument& argument = arguments_[p];
@@ -102,29 +94,47 @@ void Run::bind_parameters() {
     Bound bound{.shape = argument.shape, .strides = argument.strides};
     const size_t rank = param.buffer.shape().size();
     bound.shape.resize(rank);  // an absent tensor has no elements
-    if (bound.strides.empty()) {
-      bound.strides.assign(rank, 1);
-      for (size_t dim = rank; dim-- > 1;) {
-        bound.strides[dim - 1] = bound.strides[dim] * bound.shape[dim];
-      }
-    }
+    if (bound.strides.empty()) bound.strides = compact(bound.shape);
     int64_t lowest = 0, highest = 0;
     for (size_t dim = 0; dim < rank; ++dim) {
       const int64_t reach = (bound.shape[dim] - 1) * bound.strides[dim];
       (reach < 0 ? lowest : highest) += reach;
     }
     const int64_t width = param.buffer.dtype().bits();
-    auto* const data = static_cast<std::byte*>(argument.data);
-    const bool empty = data == nullptr || points_in(bound.shape) == 0;
-    std::byte* const begin = empty ? data : data + lowest * width / 8;
-    std::byte* const end = empty ? data : data + ((highest + 1) * width + 7) / 8;
-    bound.memory = memory_of(begin, end, param.kind == ir::ParamKind::output);
-    if (!empty) bound.base = data - memories_[static_cast<size_t>(bound.memory)].data();
+    bound.data = static_cast<std::byte*>(argument.data);
+    if (bound.data != nullptr && points_in(bound.shape) > 0) {
+      pieces.push_back({bound.data + lowest * width / 8,
+                        bound.data + ((highest + 1) * width + 7) / 8,
+                        param.kind == ir::ParamKind::output});
+    }
     bound_[param.buffer] = std::move(bound);
   }
   for (const MemoryRange& range : options_.memory) {
     auto* const data = static_cast<std::byte*>(range.data);
-    memory_of(data, data + range.bytes, false);
+    if (range.bytes > 0) pieces.push_back({data, data + range.bytes, false});
+  }
+  // Tensors that overlap are in one memory, of which all counts as written.
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+  for (size_t i = 0; i < pieces.size();) {
+    Piece whole = pieces[i];
+    for (++i; i < pieces.size() && pieces[i].begin < whole.end; ++i) {
+      whole.end = std::max(whole.end, pieces[i].end);
+      whole.unwritten = false;
+    }
+    memories_.emplace_back(whole.begin, whole.end - whole.begin);
+    if (whole.unwritten) memories_.back().track_writes();
+  }
+  memories_.emplace_back(nullptr, 0);  // of tensors without elements
+  for (auto& [buffer, bound] : bound_) {
+    const auto within = [&data = bound.data](const Memory& m) {
+      return m.bytes() > 0 && data >= m.data() && data < m.data() + m.bytes();
+    };
+    const bool empty = points_in(bound.shape) == 0;
+    const auto at = empty ? memories_.end() - 1
+                          : std::find_if(memories_.begin(), memories_.end() - 1, within);
+    bound.memory = static_cast<int>(at - memories_.begin());
+    bound.base = empty || at->bytes() == 0 ? 0 : bound.data - at->data();
   }
 }
 
@@ -132,10 +142,7 @@ void Run::bind_workspaces() {
   for (const ir::Workspace& workspace : program_.workspaces) {
     Bound bound{.memory = static_cast<int>(memories_.size())};
     for (const ir::Expr& extent : workspace.buffer.shape()) bound.shape.push_back(value_of(extent));
-    bound.strides.assign(bound.shape.size(), 1);
-    for (size_t dim = bound.shape.size(); dim-- > 1;) {
-      bound.strides[dim - 1] = bound.strides[dim] * bound.shape[dim];
-    }
+    bound.strides = compact(bound.shape);
     const int64_t bytes = (points_in(bound.shape) * workspace.buffer.dtype().bits() + 7) / 8;
     memories_.emplace_back(bytes, static_cast<std::byte>(0xA5 ^ (options_.seed & 0xFF)));
     if (workspace.zero) memories_.back().zero();
