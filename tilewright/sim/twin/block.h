@@ -30,7 +30,7 @@ struct LaunchState {
   std::vector<int64_t> grid;
   std::vector<Memory>* memories = nullptr;
   Intervals intervals;
-  /// What the last release at an atomic location has passed on.
+  /// What the last release at a location in global memory has passed on.
   std::map<const std::byte*, Clocks> released;
   bool stopped = false;  // the run can't go on
 
@@ -120,6 +120,7 @@ class Block {
   std::vector<std::byte> local_;
   std::vector<uint8_t> local_written_;
   std::array<std::vector<int32_t>, 16> waiting_;  // by number of the barrier
+  std::map<const std::byte*, Clocks> released_;   // at a location in shared memory
   int64_t quantum_ = 0;   // iterations that the thread may still run before others have their turn
   bool changed_ = false;  // some thread began to wait, went on or ended
 };

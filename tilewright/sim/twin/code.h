@@ -64,14 +64,14 @@ struct BufferCode {
   int root = 0;    // number of the buffer whose storage it is
   int width = 32;  // bits of an element
   std::vector<Reg> shape, strides;
-  Reg offset = 0;     // in elements
-  Reg address = 0;    // of a view at an address
+  Reg offset = 0;        // in elements
+  Reg address = 0;       // of a view at an address
   int64_t base = 0;      // of roots: bytes from the beginning of their memory
   int64_t bytes = 0;     // of local and shared roots
   int64_t row_bits = 0;  // of roots with padding: of a row without it
   int64_t padding_bits = 0;
   bool plain = false;  // a local array of one dimension, or a variable, of whole bytes
-  int memory = -1;    // of global ones: number of the argument's memory; -1: by address
+  int memory = -1;     // of global ones: number of the argument's memory; -1: by address
 };
 
 /// Where and how the program touches a buffer.

@@ -269,6 +269,11 @@ bool Block::locate(const Thread& t, const Access& access, Target* target) {
         format("{}: {} lies outside {}", thread_text(number_of(t)), element_of(t, access), what));
     return false;
   }
+  if (access.count > 1 && target->nibble != 0) {
+    report(FindingKind::misaligned, access.node,
+           format("{}: {} begins inside a byte", thread_text(number_of(t)), element_of(t, access)));
+    return false;
+  }
   if (target->memory == nullptr || target->bytes == 1) return true;
   if (access.count > 1 && t.regs[b.strides[rank - 1]] != 1) {
     report(
@@ -372,17 +377,18 @@ Bits Block::exchange(Thread& t, uint32_t number, const AtomicCode& atomic) {
     std::memcpy(target.data, &now, bytes);
     target.memory->mark_written(target.byte, target.bytes);
   }
+  auto& released = target.memory == &shared_ ? released_ : launch_.released;
   if (atomic.acquires) {
-    const auto from = launch_.released.find(target.data);
-    if (from != launch_.released.end()) order_.acquire(me, from->second, access.block_scope);
+    const auto from = released.find(target.data);
+    if (from != released.end()) order_.acquire(me, from->second, access.block_scope);
   }
   touch(t, number, target, Touch::atomic);
   if (atomic.releases) {
-    Clocks& passed = launch_.released[target.data];
+    Clocks& passed = released[target.data];
     if (!atomic.reads) passed.clear();
     order_.release(me, &passed, access.block_scope);
   } else if (atomic.writes && !atomic.reads) {
-    launch_.released.erase(target.data);  // whoever reads this value learns nothing
+    released.erase(target.data);  // whoever reads this value learns nothing
   }
   return old;
 }

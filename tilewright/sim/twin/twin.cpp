@@ -131,8 +131,8 @@ void Run::bind_parameters() {
       return m.bytes() > 0 && data >= m.data() && data < m.data() + m.bytes();
     };
     const bool empty = points_in(bound.shape) == 0;
-    const auto at = empty ? memories_.end() - 1
-                          : std::find_if(memories_.begin(), memories_.end() - 1, within);
+    const auto at =
+        empty ? memories_.end() - 1 : std::find_if(memories_.begin(), memories_.end() - 1, within);
     bound.memory = static_cast<int>(at - memories_.begin());
     bound.base = empty || at->bytes() == 0 ? 0 : bound.data - at->data();
   }
