@@ -200,7 +200,8 @@ std::vector<Expr> strides_of(const Buffer& buffer) {
   std::vector<Expr> strides(buffer->shape.size(), index(1));
   for (int dim = buffer.rank() - 2; dim >= 0; --dim) {
     const auto d = static_cast<size_t>(dim);
-    strides[d] = mul(strides[d + 1], buffer->shape[d + 1]);
+    const bool row = dim == buffer.rank() - 2;  // rows are longer by the padding
+    strides[d] = mul(strides[d + 1], add(buffer->shape[d + 1], index(row ? buffer->padding : 0)));
   }
   return strides;
 }

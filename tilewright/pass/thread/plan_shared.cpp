@@ -19,7 +19,9 @@ struct Placed {
 
 int64_t bytes_of(const Buffer& buffer) {
   int64_t elements = 1;
-  for (int d = 0; d < buffer.rank(); ++d) elements *= buffer.extent(d);
+  for (int d = 0; d < buffer.rank(); ++d) {
+    elements *= buffer.extent(d) + (d == buffer.rank() - 1 ? buffer->padding : 0);
+  }
   return ceil_div(elements * buffer.dtype().bits(), 8);
 }
 

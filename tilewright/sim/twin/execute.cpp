@@ -221,7 +221,8 @@ bool Block::locate(const Thread& t, const Access& access, Target* target) {
   }
   const BufferCode& root = launch_.code.buffers[static_cast<size_t>(b.root)];
   int64_t bit = element * b.width;
-  if (root.padding_bits != 0) bit += bit / root.row_bits * root.padding_bits;
+  // A view counts elements of its root without the padding.
+  if (root.padding_bits != 0 && &b != &root) bit += bit / root.row_bits * root.padding_bits;
   target->bytes = std::max(access.count * b.width / 8, 1);
   target->nibble = b.width < 8 ? static_cast<int>(bit & 7) : 0;
   target->byte = root.base + (bit >> 3);
