@@ -64,9 +64,9 @@ class Run {
   /// False when the program stopped.
   bool launch(const ir::Launch& launch);
 
-  const ir::Program& program_;
   bool is_aligned(const ir::Buffer& buffer) const;
 
+  const ir::Program& program_;
   const std::vector<Argument>& arguments_;
   const TwinOptions& options_;
   RunOptions run_options_;
@@ -269,7 +269,7 @@ bool Run::is_aligned(const ir::Buffer& buffer) const {
     if (!program_.params[p].buffer.same_as(buffer)) continue;
     return reinterpret_cast<uintptr_t>(arguments_[p].data) % 16 == 0;
   }
-  return false;
+  return true;  // a workspace
 }
 
 TwinResult Run::run() {
