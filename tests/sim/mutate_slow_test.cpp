@@ -16,8 +16,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// Tensors of the kernel for its size n, with numbers that repeat nowhere.
-void expect_most_are_caught(const std::string& name, int64_t n) {
+/// Tensors of the kernel for its size n, with numbers that repeat nowhere. They begin at a multiple
+/// of 16 bytes or one element later, so that the launch without vectors runs.
+void expect_most_are_caught(const std::string& name, int64_t n, bool aligned) {
   const std::string path = test::source_path("tests/golden/thread/" + name + ".tw");
   const ir::Program program =
       ir::parse_program(test::read_file(path), {.file = path, .locate = true});
@@ -35,17 +36,19 @@ void expect_most_are_caught(const std::string& name, int64_t n) {
     int64_t elements = 1;
     for (const int64_t extent : shape) elements *= extent;
     const auto bytes = static_cast<size_t>(dtype.bits() / 8);
-    std::vector<std::byte>& data = memory.emplace_back(static_cast<size_t>(elements) * bytes);
+    const size_t first = aligned ? 0 : bytes;
+    std::vector<std::byte>& data =
+        memory.emplace_back(first + static_cast<size_t>(elements) * bytes);
     for (size_t at = 0; at < data.size(); at += bytes) {
       random = random * 1664525 + 1013904223;
       const uint64_t bits = encode(static_cast<double>(random >> 8) / 0x1p22 - 2.0, dtype);
       std::memcpy(data.data() + at, &bits, bytes);
     }
-    arguments.push_back(Argument::tensor(data.data(), dtype, shape));
+    arguments.push_back(Argument::tensor(data.data() + first, dtype, shape));
   }
   const MutationReport report = run_mutants(program, arguments, {.seeds = {1, 2}});
-  EXPECT_GE(static_cast<double>(report.caught) / static_cast<double>(report.tried), 0.7)
-      << to_text(report);
+  // Some defects do no harm: one iteration more behind a guard, half of a guard that implies it.
+  EXPECT_GE(report.caught, 5 * report.survivors.size()) << to_text(report);
   for (const std::string& survivor : report.survivors) {
     EXPECT_THAT(survivor, Not(HasSubstr("no barrier")));
     EXPECT_THAT(survivor, Not(HasSubstr("no sync_warp")));
@@ -53,10 +56,15 @@ void expect_most_are_caught(const std::string& name, int64_t n) {
   }
 }
 
+void expect_most_are_caught(const std::string& name, int64_t n) {
+  expect_most_are_caught(name, n, true);
+  expect_most_are_caught(name, n, false);
+}
+
 TEST(MutateSlow, DefectsOfANormAreNoticed) { expect_most_are_caught("rms_norm", 2); }
 TEST(MutateSlow, DefectsOfAGroupedCastAreNoticed) { expect_most_are_caught("group_cast", 2); }
 TEST(MutateSlow, DefectsOfRaggedTilesAreNoticed) { expect_most_are_caught("odd", 10); }
-TEST(MutateSlow, DefectsOfGuardedVectorsAreNoticed) { expect_most_are_caught("axpy", 2501); }
+TEST(MutateSlow, DefectsOfGuardedVectorsAreNoticed) { expect_most_are_caught("axpy", 2563); }
 
 }  // namespace
 }  // namespace tw::sim
