@@ -61,6 +61,9 @@ def test_a_result_comes_from_torchs_allocator(twice: tw.Kernel) -> None:
 
 def test_it_runs_on_the_current_stream(twice: tw.Kernel) -> None:
     x = numbers(1 << 22)
+    twice(x + 1)  # what is loaded at first use is there
+    torch.cuda._sleep(1)
+    torch.cuda.synchronize()
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

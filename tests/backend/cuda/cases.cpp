@@ -60,6 +60,23 @@ bool is_float_math(OpCode code) {
          (code >= OpCode::min && code <= OpCode::max);
 }
 
+/// What ieee:: offers (language 11.2).
+bool has_ieee_form(OpCode code) {
+  switch (code) {
+    case OpCode::add:
+    case OpCode::sub:
+    case OpCode::mul:
+    case OpCode::fdiv:
+    case OpCode::fma:
+    case OpCode::rcp:
+    case OpCode::sqrt:
+    case OpCode::rsqrt:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::string OpCase::name() const {
@@ -92,6 +109,7 @@ std::vector<OpCase> op_cases(DType dtype) {
     for (const Rounding rounding : {Rounding::rn, Rounding::rz, Rounding::rp, Rounding::rm}) {
       const bool directed = rounding != Rounding::rn;
       if (code == OpCode::rsqrt || (directed && dtype != f32 && dtype != f64)) continue;
+      if (!has_ieee_form(code)) continue;
       if (sim::element_function(code, dtype, Exactness::ieee, rounding) == nullptr) continue;
       cases.push_back({code, Exactness::ieee, rounding});
     }

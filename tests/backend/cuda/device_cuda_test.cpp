@@ -227,9 +227,9 @@ TEST_F(OnDevice, ClustersAndCooperativeLaunches) {
   const LoadedKernel together = kernel_of(metadata);
   call(together, x.tensor(f32, 2048), y.tensor(f32, 2048), 0);
   constexpr size_t large = 1 << 24;
-  const Memory far(large * 4);
+  const Memory far(large * 4), away(large * 4);
   try {
-    call(together, far.tensor(f32, large), far.tensor(f32, large), 0);
+    call(together, far.tensor(f32, large), away.tensor(f32, large), 0);
     FAIL() << "65536 blocks can't be resident";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("E-HOST-11"));

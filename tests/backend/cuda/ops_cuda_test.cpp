@@ -70,6 +70,8 @@ std::vector<Elements> run(const ir::Program& program, const std::vector<Elements
   const runtime::LoadedKernel kernel(artifact.metadata, std::move(module));
 
   std::vector<CUdeviceptr> memory;
+  std::vector<Tensor> tensors;
+  tensors.reserve(program.params.size());  // arguments refer to them
   std::vector<Arg> args;
   std::vector<Elements> values;
   for (size_t i = 0; i < program.params.size(); ++i) {
@@ -80,8 +82,8 @@ std::vector<Elements> run(const ir::Program& program, const std::vector<Elements
     require_success(driver(), driver().memory_allocate(&memory.back(), bytes.size()), "allocating");
     require_success(driver(), driver().copy_to_device(memory.back(), bytes.data(), bytes.size()),
                     "copying");
-    args.emplace_back(Tensor(reinterpret_cast<void*>(memory.back()), dtype, {kCount},
-                             Device{DeviceKind::cuda, 0}));
+    args.emplace_back(tensors.emplace_back(reinterpret_cast<void*>(memory.back()), dtype,
+                                           Shape{kCount}, Device{DeviceKind::cuda, 0}));
   }
   kernel(args, {});
   require_success(driver(), driver().context_synchronize(), "waiting");
