@@ -63,7 +63,7 @@ Tensor on_device(uintptr_t address, int64_t n, int device = 0) {
 }
 
 void call(const LoadedKernel& kernel, int64_t n, int device = 0, uintptr_t stream = 0) {
-  const Tensor x = on_device(0x10000, n, device), y = on_device(0x20000, n, device);
+  const Tensor x = on_device(0x10000, n, device), y = on_device(0x200000, n, device);
   const Arg args[] = {x, 2.5, y};
   kernel(args, {.stream = {reinterpret_cast<void*>(stream)}});
 }
@@ -93,7 +93,7 @@ TEST(CudaModule, PassesEachPackedFieldAsAParameter) {
   ASSERT_EQ(fake().launches.size(), 1U);
   const test::FakeLaunch& launch = fake().launches[0];
   EXPECT_EQ(launch.entry, "scale_0");
-  EXPECT_THAT(launch.params, ElementsAre(0x10000, 0x20000, std::bit_cast<uint32_t>(2.5f), 1000));
+  EXPECT_THAT(launch.params, ElementsAre(0x10000, 0x200000, std::bit_cast<uint32_t>(2.5f), 1000));
   EXPECT_EQ(launch.config.gridDimX, 4U);
   EXPECT_EQ(launch.config.gridDimY, 1U);
   EXPECT_EQ(launch.config.blockDimX, 256U);
