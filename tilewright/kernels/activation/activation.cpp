@@ -40,8 +40,9 @@ void dataflow(Builder& k, const Case& kernel_case) {
       gated ? k.input("gate", dtype, {n, h}, {.strides = {k.dim("gate_row"), 1}}) : Buffer();
   const Buffer x = k.input("x", dtype, {n, h}, {.strides = {k.dim("x_row"), 1}});
   const Buffer y = k.output("y", dtype, {n, h}, {.strides = {k.dim("y_row"), 1}});
-  k.launch({cdiv(h, width), n}, [&](Expr block, Expr row) {
-    const Expr first = let(block * width);
+  const Expr parts = cdiv(h, width);
+  k.launch({n * parts}, [&](Expr block) {  // one dimension: GPUs limit the others
+    const Expr row = let(block / parts), first = let((block - row * parts) * width);
     parallel({min(h - first, width)}, [&](Expr j) {
       const Expr g = gated ? cast(gate(row, first + j), f32) : Expr();
       y(row, first + j) = cast(value_of(function, cast(x(row, first + j), f32), g), dtype);
@@ -50,7 +51,11 @@ void dataflow(Builder& k, const Case& kernel_case) {
 }
 
 const Jit& kernel() {
-  static const Jit jit(define_kernel("activation", dataflow));
+  // On a GPU a thread has one vector of 16 bytes: more would be too many instructions.
+  static const Jit jit(
+      define_kernel("activation", dataflow).schedule("cuda", [](Schedule& s, const Case& c) {
+        s.set("width", 128 * 128 / c.dtype().bits());
+      }));
   return jit;
 }
 

@@ -14,8 +14,9 @@ void dataflow(Builder& k, DType from, DType to) {
   const DType wide = from == f64 ? f64 : f32;  // holds every narrower value exactly
   const Buffer x = k.input("x", from, {n, h}, {.strides = {k.dim("x_row"), 1}});
   const Buffer y = k.output("y", to, {n, h}, {.strides = {k.dim("y_row"), 1}});
-  k.launch({cdiv(h, width), n}, [&](Expr block, Expr row) {
-    const Expr first = let(block * width);
+  const Expr parts = cdiv(h, width);
+  k.launch({n * parts}, [&](Expr block) {  // one dimension: GPUs limit the others
+    const Expr row = let(block / parts), first = let((block - row * parts) * width);
     parallel({min(h - first, width)},
              [&](Expr j) { y(row, first + j) = cast(cast(x(row, first + j), wide), to); });
   });

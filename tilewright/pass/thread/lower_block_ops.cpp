@@ -1,6 +1,7 @@
 #include "tilewright/pass/thread/lower_block_ops.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "tilewright/ir/build.h"
@@ -224,27 +225,32 @@ Stmt stage_finalize(const ir::ReducerFinalize& n) {
 
 // ---- symbolic loops ---------------------------------------------------------------------------
 
-/// The constant that a symbolic extent can't exceed, as in min(rest, 4096); 0 if it has none.
-int64_t most(const Expr& extent) {
+/// An extent min(rest, most), taken apart.
+struct Limited {
+  Expr rest;
+  int64_t most;
+};
+std::optional<Limited> limited(const Expr& extent) {
   const auto* op = extent.try_as<ir::Op>();
-  if (op == nullptr || op->code != ir::OpCode::min) return 0;
-  for (const Expr& e : op->args) {
-    if (const auto value = ir::as_int(e)) return *value;
+  if (op == nullptr || op->code != ir::OpCode::min) return std::nullopt;
+  for (const size_t i : {0, 1}) {
+    if (const auto most = ir::as_int(op->args[i])) return Limited{op->args[1 - i], *most};
   }
-  return 0;
+  return std::nullopt;
 }
 
 /// A loop of at most `most` iterations: without guards where it has them all.
-Stmt whole_or_guarded(const ir::Parallel& n, const Stmt& body, size_t d, int64_t most) {
+Stmt whole_or_guarded(const ir::Parallel& n, const Stmt& body, size_t d, const Limited& extent) {
   const auto loop = [&](const Stmt& inner) {
     return ir::make<ir::Parallel>(n.loc, [&](ir::Parallel& p) {
       p = n;
-      p.extents[d] = ir::index(most);
+      p.extents[d] = ir::index(extent.most);
       p.body = inner;
     });
   };
-  const Stmt rest = loop(ir::if_(ir::lt(n.vars[d], n.extents[d]), body));
-  return ir::if_(ir::le(ir::index(most), n.extents[d]), loop(body), ir::with_fresh_bindings(rest));
+  const Stmt part = loop(ir::if_(ir::lt(n.vars[d], extent.rest), body));
+  return ir::if_(ir::le(ir::index(extent.most), extent.rest), loop(body),
+                 ir::with_fresh_bindings(part));
 }
 
 /// The innermost symbolic dimension runs in strips of constant extent, those around it serially.
@@ -261,8 +267,9 @@ Stmt strip_mine(const ir::Parallel& n, const Stmt& body) {
     });
   }
   const size_t inner = symbolic.back();
-  if (const int64_t limit = most(n.extents[inner]); limit > 0 && symbolic.size() == 1) {
-    return whole_or_guarded(n, body, inner, limit);
+  const auto extent = limited(n.extents[inner]);
+  if (extent && extent->most > 0 && symbolic.size() == 1) {
+    return whole_or_guarded(n, body, inner, *extent);
   }
   const Var strip = Var::make("strip", i64), lane = Var::make(n.vars[inner].name(), i64);
   const Expr index = ir::add(ir::mul(strip, ir::index(kStrip)), lane);

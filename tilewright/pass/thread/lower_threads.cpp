@@ -23,8 +23,22 @@ using layout::Fragment;
 using layout::Layout;
 
 constexpr int kThread = 0, kSlot = 1;
-/// Loops of so many turns are expanded although no registers ask for it: their loads overlap.
-constexpr int64_t kOverlap = 8;
+/// Loops of so many turns are expanded although no registers ask for it, since their loads overlap;
+/// unless so many instructions would no longer fit the cache for them.
+constexpr int64_t kOverlap = 8, kInstructions = 512;
+
+/// About how many instructions an iteration takes.
+int64_t cost_of(const Stmt& body) {
+  int64_t cost = 0;
+  ir::for_each_expr(body, [&](const Expr& e) {
+    const auto* op = e.try_as<ir::Op>();
+    if (op == nullptr) return;
+    const bool function = op->code >= ir::OpCode::exp && op->code <= ir::OpCode::erfc;
+    const bool divides = op->code == ir::OpCode::fdiv || op->code == ir::OpCode::fmod;
+    cost += op->exactness == ir::Exactness::fast ? 2 : function ? 20 : divides ? 16 : 1;
+  });
+  return cost;
+}
 
 bool is_block_memory(const Buffer& buffer) {
   const ir::MemSpace space = buffer.root().space();
@@ -275,13 +289,14 @@ class LowerThreads : public ir::Rewriter {
     // 3. The turns.
     const Stmt one = ir::seq(std::move(stmts));
     if (turns == 1) return ir::make<ir::Seq>(n.loc, [&](ir::Seq& s) { s.stmts = {one}; });
-    const bool registers = uses_registers(n.body);
+    const bool expanded = uses_registers(n.body) ||
+                          (turns <= kOverlap && turns * width * cost_of(n.body) <= kInstructions);
     return ir::make<ir::For>(n.loc, [&](ir::For& f) {
       f.var = turn;
       f.lo = ir::index(0);
       f.hi = ir::index(turns);
       f.step = ir::index(1);
-      f.loop = registers || turns <= kOverlap ? ir::LoopKind::unrolled : ir::LoopKind::serial;
+      f.loop = expanded ? ir::LoopKind::unrolled : ir::LoopKind::serial;
       f.body = one;
     });
   }
