@@ -5,6 +5,7 @@
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/compiled.h"
 #include "tests/fuzz/isolated.h"
+#include "tests/fuzz/threads.h"
 #include "tilewright/backend/backend.h"
 #include "tilewright/base/env.h"
 
@@ -16,6 +17,10 @@ uint64_t first_seed() { return static_cast<uint64_t>(env::fuzz_seed.get()); }
 TEST(Fuzz, CpuKernelsAgreeWithTheInterpreter) {
   backend::load_backend("cpu");  // once, not in each process
   expect_agreement(isolated(compiled("cpu")), first_seed(), env::fuzz_programs.get());
+}
+
+TEST(Fuzz, ThreadsAgreeWithTheInterpreter) {
+  expect_agreement(threads(), first_seed(), env::fuzz_programs.get() / 5);
 }
 
 TEST(Fuzz, OrdersOfBlocksAndIterationsDontShow) {

@@ -45,6 +45,13 @@ class Vectorize {
     // Statements that share no values run one after the other, each for all neighbors.
     if (const auto* seq = body.try_as<ir::Seq>()) {
       if (seq->stmts.size() == 1) return run(seq->stmts[0]);
+      // Values that one store is made of.
+      const bool values = std::all_of(seq->stmts.begin(), seq->stmts.end() - 1,
+                                      [](const Stmt& s) { return s.is<ir::Let>(); });
+      if (values && seq->stmts.back().is<ir::Store>()) {
+        return vectors_of({seq->stmts.begin(), seq->stmts.end() - 1},
+                          seq->stmts.back().as<ir::Store>());
+      }
       const bool apart = std::all_of(seq->stmts.begin(), seq->stmts.end(), [](const Stmt& s) {
         return s.is<ir::Store>() && !is_memory(s.as<ir::Store>().buffer.root());
       });
@@ -54,7 +61,7 @@ class Vectorize {
       return ir::seq(std::move(stmts));
     }
     const auto* store = body.try_as<ir::Store>();
-    return store == nullptr ? one_by_one(body) : vectors_of(*store);
+    return store == nullptr ? one_by_one(body) : vectors_of({}, *store);
   }
 
  private:
@@ -152,8 +159,9 @@ class Vectorize {
     if (is_tensor(root) && !known) needs_.aligned.push_back(root);
   }
 
-  /// One store for all neighbors: its loads as vectors first, then the values, then the store.
-  Stmt vectors_of(const ir::Store& store) {
+  /// One store for all neighbors: loads of it and of the values before it as vectors first, then
+  /// the values, then the store.
+  Stmt vectors_of(const std::vector<Stmt>& lets, const ir::Store& store) {
     std::vector<Stmt> before, after;
     std::vector<std::pair<Expr, Buffer>> loaded;
     const auto vector_load = [&](const Expr& e, const Expr& cond, const Expr& other) -> Expr {
@@ -178,22 +186,30 @@ class Vectorize {
       before.push_back(get);
       return ir::load(array, {v_}, true);
     };
-    const Expr value = ir::rewrite(
-        store.value,
-        [&](auto& self, const ir::Load& n) -> Expr {
-          const Expr vector = vector_load(Expr(&n), {}, {});
-          return vector ? vector : self.rebuild(n);
-        },
-        [&](auto& self, const ir::Op& n) -> Expr {
-          if (!ir::is_lazy(n.code)) return self.rebuild(n);
-          // A guarded load whose guard is the same for all neighbors.
-          if (n.code == ir::OpCode::if_else && n.args[1].is<ir::Load>() &&
-              n.args[2].is<ir::Const>() && !uses(n.args[0], v_) && !ir::has_load(n.args[0])) {
-            const Expr vector = vector_load(n.args[1], n.args[0], n.args[2]);
-            if (vector) return vector;
-          }
-          return Expr(&n);  // what is evaluated only sometimes stays where it is
-        });
+    const auto with_vectors = [&](const Expr& expr) {
+      return ir::rewrite(
+          expr,
+          [&](auto& self, const ir::Load& n) -> Expr {
+            const Expr vector = vector_load(Expr(&n), {}, {});
+            return vector ? vector : self.rebuild(n);
+          },
+          [&](auto& self, const ir::Op& n) -> Expr {
+            if (!ir::is_lazy(n.code)) return self.rebuild(n);
+            // A guarded load whose guard is the same for all neighbors.
+            if (n.code == ir::OpCode::if_else && n.args[1].is<ir::Load>() &&
+                n.args[2].is<ir::Const>() && !uses(n.args[0], v_) && !ir::has_load(n.args[0])) {
+              const Expr vector = vector_load(n.args[1], n.args[0], n.args[2]);
+              if (vector) return vector;
+            }
+            return Expr(&n);  // what is evaluated only sometimes stays where it is
+          });
+    };
+    std::vector<Stmt> each;
+    for (const Stmt& s : lets) {
+      const auto& let = s.as<ir::Let>();
+      each.push_back(ir::let(let.var, with_vectors(let.value)));
+    }
+    const Expr value = with_vectors(store.value);
     const int64_t run = run_of(store.buffer, store.indices);
     Buffer target = store.buffer;
     std::vector<Expr> place = store.indices;
@@ -205,14 +221,15 @@ class Vectorize {
       after.push_back(move(target, {}, store.buffer, store.indices, run, &store));
     }
     std::vector<Stmt> stmts = std::move(before);
-    stmts.push_back(one_by_one(ir::make<ir::Store>(store.buffer.loc(), [&](ir::Store& n) {
+    each.push_back(ir::make<ir::Store>(store.loc, [&](ir::Store& n) {
       n = store;
       n.buffer = target;
       n.indices = place;
       n.value = value;
       n.unchecked = store.unchecked || !target.same_as(store.buffer);
       n.streaming = store.streaming && target.same_as(store.buffer);
-    })));
+    }));
+    stmts.push_back(one_by_one(ir::seq(std::move(each))));
     stmts.insert(stmts.end(), after.begin(), after.end());
     return ir::make<ir::Seq>({}, [&](ir::Seq& s) { s.stmts = std::move(stmts); });
   }
