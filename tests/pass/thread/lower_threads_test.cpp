@@ -5,6 +5,7 @@
 
 #include "tests/pass/thread/thread_testing.h"
 #include "tests/support/golden.h"
+#include "tilewright/ir/verify.h"
 
 namespace tw::pass {
 namespace {
@@ -52,6 +53,24 @@ TEST(LowerThreads, GuardsWhatMayLieOutside) {
   launch b in (n + 1023) // 1024 {
     parallel i in 1024 { Y[b * 1024 + i] = Y[b * 1024 + i] * 2.0 + X[b * 1024 + i] }
   } })");
+}
+
+TEST(LowerThreads, LoadsInVectorsWhatAStoreIsMadeOf) {
+  expect_thread_ir("silu", R"(tilewright ir 1 program "silu" {
+  symbol n input X: bf16[n] output Y: bf16[n]
+  launch b in (n + 1023) // 1024 {
+    let first = b * 1024
+    parallel j in min(n - first, 1024) {
+      let x = cast(X[first + j], f32)
+      Y[first + j] = cast(x * (1.0 / (1.0 + exp(-x))), bf16)
+    }
+  } })");
+}
+
+TEST(LowerThreads, LeavesAnEmptyLoop) {
+  const ir::Program lowered =
+      after(block_program("parallel j in 64 { } s[0] = 1.0"), "lower_threads");
+  EXPECT_TRUE(ir::violations(lowered, ir::Level::thread).empty());
 }
 
 TEST(LowerThreads, SharesOddExtentsAmongOddThreads) {

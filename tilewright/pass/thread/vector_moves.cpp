@@ -38,12 +38,13 @@ class Vectorize {
     if (const auto* branch = body.try_as<ir::If>(); branch != nullptr && !branch->else_body) {
       if (ir::has_load(branch->cond)) return one_by_one(body);
       if (!uses(branch->cond, v_)) return ir::if_(branch->cond, run(branch->then_body));
-      const Expr all = for_all(branch->cond);
+      const Expr all = needs_.allowed ? for_all(branch->cond) : Expr();
       if (!all) return one_by_one(body);
       return ir::if_(all, run(branch->then_body), one_by_one(ir::with_fresh_bindings(body)));
     }
     // Statements that share no values run one after the other, each for all neighbors.
     if (const auto* seq = body.try_as<ir::Seq>()) {
+      if (seq->stmts.empty()) return body;
       if (seq->stmts.size() == 1) return run(seq->stmts[0]);
       // Values that one store is made of.
       const bool values = std::all_of(seq->stmts.begin(), seq->stmts.end() - 1,
