@@ -22,8 +22,8 @@ std::string place_of(const std::string& name, const std::string& body) {
 }
 
 // A loop over all of it, each element in its own iteration.
-const char* const kUseX = "parallel i in 8, j in 64 { Y[b + i, j] = x[i, j] } ";
-const char* const kUseY = "parallel i in 8, j in 64 { Y[b + i, j] = y[i, j] } ";
+const char* const kUseX = "parallel i in 8, j in 64 { Y[b + i, j] = x[i, j] * x[i, j] } ";
+const char* const kUseY = "parallel i in 8, j in 64 { Y[b + i, j] = y[i, j] * y[i, j] } ";
 
 TEST(SpreadLoops, FollowsTheLoopThatWritesAFragment) {
   EXPECT_EQ(place_of("x", std::string("parallel i in 8, j in 64 { x[i, j] = X[b, j] }") + kUseX),
@@ -33,7 +33,7 @@ TEST(SpreadLoops, FollowsTheLoopThatWritesAFragment) {
 TEST(SpreadLoops, GivesSeveralFragmentsOfALoopTheSameOwners) {
   const ir::Program program =
       after(block_program("parallel i in 8, j in 64 { x[i, j] = X[b, j] } "
-                          "parallel i in 8, j in 64 { y[i, j] = x[i, j] * 2.0 }" +
+                          "parallel i in 8, j in 64 { y[i, j] = x[i, j] * x[i, j] }" +
                           std::string(kUseY)),
             "spread_loops");
   EXPECT_EQ(place_of(program, "x"), place_of(program, "y"));
@@ -42,7 +42,7 @@ TEST(SpreadLoops, GivesSeveralFragmentsOfALoopTheSameOwners) {
 TEST(SpreadLoops, HoldsWhatIsReadElsewhereInSharedMemory) {
   EXPECT_EQ(place_of("x",
                      "parallel i in 8, j in 64 { x[i, j] = X[b, j] } "
-                     "parallel i in 8, j in 64 { y[i, j] = x[i, 63 - j] }" +
+                     "parallel i in 8, j in 64 { y[i, j] = x[i, 63 - j] + x[i, j] }" +
                          std::string(kUseY)),
             "shared");
   EXPECT_EQ(place_of("x",

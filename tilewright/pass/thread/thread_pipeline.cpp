@@ -4,6 +4,7 @@
 #include "tilewright/pass/assert_bounds.h"
 #include "tilewright/pass/guard_bounds.h"
 #include "tilewright/pass/simplify.h"
+#include "tilewright/pass/thread/forward_loads.h"
 #include "tilewright/pass/thread/insert_barriers.h"
 #include "tilewright/pass/thread/lower_block_ops.h"
 #include "tilewright/pass/thread/lower_threads.h"
@@ -21,6 +22,7 @@ std::vector<Pass> thread_pipeline(const BlockLimits& limits) {
       {"assert_bounds", Level::tile, Level::tile, assert_bounds},
       {"simplify", Level::tile, Level::tile, simplify},
       {"lower_block_ops", Level::tile, Level::scheduled, lower_block_ops},
+      {"forward_loads", Level::scheduled, Level::scheduled, forward_loads},
       {"spread_loops", Level::scheduled, Level::scheduled, spread_loops},
       {"insert_barriers", Level::scheduled, Level::scheduled, insert_barriers},
       {"guard_bounds", Level::scheduled, Level::scheduled, guard_bounds},
