@@ -2,6 +2,7 @@
 // is loaded at first use and exports one C function (`kBackendSymbol`).
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,15 @@ struct CompileReport {
 
   /// Whether texts need to be made at all.
   bool wants_texts() const { return keep_texts || dump != nullptr; }
+  /// Runs f and notes how long it took.
+  template <class F>
+  auto timed(const std::string& step, F f) {
+    const auto start = std::chrono::steady_clock::now();
+    auto result = f();
+    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
+    steps.push_back({step, ms.count()});
+    return result;
+  }
   /// Takes the program after a pass ("03_guard_bounds"), and another text: "llvm", in a file .ll.
   void add_program(const std::string& name, const ir::Program& program);
   void add_text(const std::string& name, const std::string& extension, std::string text);

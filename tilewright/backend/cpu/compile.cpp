@@ -1,7 +1,5 @@
 #include "tilewright/backend/cpu/compile.h"
 
-#include <chrono>
-
 #include "tilewright/backend/cpu/emit/builder.h"
 #include "tilewright/backend/cpu/emit/emit.h"
 #include "tilewright/backend/cpu/toolchain.h"
@@ -11,20 +9,6 @@
 #include "tilewright/pass/loop_pipeline.h"
 
 namespace tw::cpu {
-namespace {
-
-/// Runs f and notes how long it took.
-template <class F>
-auto timed(backend::CompileReport& report, const std::string& step, F f) {
-  const auto start = std::chrono::steady_clock::now();
-  auto result = f();
-  const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
-  report.steps.push_back({step, ms.count()});
-  return result;
-}
-
-}  // namespace
-
 Target target_of(const std::string& target_name, const ir::Program& program) {
   const std::string level = ir::option(program, "cpu_level");
   if (target_name == "cpu") return target_named(level);
@@ -63,7 +47,7 @@ backend::Artifact compile_loops(const ir::Program& loops, const Target& target,
   prepare_module(builder, target);
   const EmitOptions options{.contract = ir::option(loops, "no_contract") == "off",
                             .fast_math = ir::option(loops, "fast_math") == "on"};
-  timed(report, "emit", [&] {
+  report.timed("emit", [&] {
     const std::vector<runtime::Variant*> variants = backend::variants_of(artifact.metadata);
     for (size_t i = 0; i < loops.launches.size(); ++i) {
       variants[i]->scratch_bytes =

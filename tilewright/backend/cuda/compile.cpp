@@ -1,7 +1,5 @@
 #include "tilewright/backend/cuda/compile.h"
 
-#include <chrono>
-
 #include "tilewright/backend/cuda/emit/emit.h"
 #include "tilewright/backend/cuda/toolchain/toolchain.h"
 #include "tilewright/backend/metadata_of.h"
@@ -12,16 +10,6 @@
 
 namespace tw::cuda {
 namespace {
-
-/// Runs f and notes how long it took.
-template <class F>
-auto timed(backend::CompileReport& report, const std::string& step, F f) {
-  const auto start = std::chrono::steady_clock::now();
-  auto result = f();
-  const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
-  report.steps.push_back({step, ms.count()});
-  return result;
-}
 
 std::vector<std::string> flags_of(const ir::Program& program) {
   std::vector<std::string> flags;
@@ -63,7 +51,7 @@ backend::Artifact compile_source(const std::string& source, runtime::KernelMetad
                                  backend::CompileReport& report) {
   const bool texts = report.wants_texts();
   if (texts) report.add_text("cuda", ".cu", source);
-  Translated made = timed(report, "nvrtc", [&] {
+  Translated made = report.timed("nvrtc", [&] {
     return translate({.name = program.name,
                       .source = source,
                       .flags = flags_of(program),
@@ -93,7 +81,7 @@ backend::Artifact compile_program(const ir::Program& program, const std::string&
     const char* between = variant->entry.starts_with('_') ? "" : "_";
     variant->entry = legal_name(program.name + between + variant->entry);
   }
-  const std::string source = timed(*report, "emit", [&] { return emit(threads, metadata); });
+  const std::string source = report->timed("emit", [&] { return emit(threads, metadata); });
   return compile_source(source, std::move(metadata), program, target, *report);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "tilewright/ir/build.h"
@@ -313,6 +314,33 @@ Stmt merged(const Stmt& stmt) {
   });
 }
 
+/// Views count the elements of a buffer without gaps, so its rows get none.
+class DropPadding : public ir::Rewriter {
+ public:
+  explicit DropPadding(const ir::Program& program) {
+    for (const Stmt& launch : program.launches) {
+      ir::for_each_stmt(launch, [&](const Stmt& s) {
+        const auto* alloc = s.try_as<ir::Alloc>();
+        if (alloc != nullptr && alloc->buffer->view_of) viewed_.insert(alloc->buffer.root());
+      });
+    }
+  }
+  using Rewriter::rewrite;
+
+ protected:
+  ir::Buffer rewrite_declaration(const ir::Buffer& buffer) override {
+    const ir::Buffer next = declaration_children(buffer);
+    if (next->padding == 0 || !viewed_.contains(buffer)) return next;
+    return ir::make<ir::BufferNode>(buffer.loc(), [&](ir::BufferNode& n) {
+      n = *next.get();
+      n.padding = 0;
+    });
+  }
+
+ private:
+  std::set<ir::Buffer, ir::ById> viewed_;
+};
+
 class LowerBlockOps : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
@@ -357,6 +385,8 @@ class LowerBlockOps : public ir::Rewriter {
 
 }  // namespace
 
-ir::Program lower_block_ops(const ir::Program& program) { return LowerBlockOps().rewrite(program); }
+ir::Program lower_block_ops(const ir::Program& program) {
+  return LowerBlockOps().rewrite(DropPadding(program).rewrite(program));
+}
 
 }  // namespace tw::pass
