@@ -127,6 +127,12 @@ class Combine {
     return ir::seq(std::move(stmts));
   }
 
+  /// (thread / stride) % extent.
+  Expr digit(int64_t stride, int64_t extent) const {
+    const Expr quotient = ir::floordiv(thread_, ir::index(stride));
+    return stride * extent < threads_ ? ir::floormod(quotient, ir::index(extent)) : quotient;
+  }
+
   /// Each part of a sum has a place in `parts`; every thread folds all that belong to its own.
   void through_shared(const Exchange& exchange, std::vector<Stmt>& stmts) const {
     // The thread's number without the digits that lanes folded already.
@@ -142,33 +148,25 @@ class Combine {
     };
     int64_t places = threads_;
     for (const Digit& d : folded) places /= d.extent;
-    Expr place = ir::index(0), first = ir::index(0), representative;
+    Expr place = ir::index(0), representative;
     int64_t from = 1;
-    const auto keep = [&](int64_t stride, int64_t extent, Expr& sum) {
-      if (extent == 1) return;
-      Expr digit = ir::floordiv(thread_, ir::index(stride));
-      if (stride * extent < threads_) digit = ir::floormod(digit, ir::index(extent));
-      sum = ir::add(sum, ir::mul(digit, ir::index(squeezed(stride))));
-    };
     const auto gap = [&](int64_t until) {
-      keep(from, until / from, place);
+      if (until > from) {
+        place = ir::add(place, ir::mul(digit(from, until / from), ir::index(squeezed(from))));
+      }
       from = until;
     };
     for (const Digit& d : folded) {
       gap(d.stride);
-      Expr digit = ir::floordiv(thread_, ir::index(d.stride));
-      if (d.stride * d.extent < threads_) digit = ir::floormod(digit, ir::index(d.extent));
-      const Expr zero = ir::eq(digit, ir::index(0));
+      const Expr zero = ir::eq(digit(d.stride, d.extent), ir::index(0));
       representative = representative ? ir::land(representative, zero) : zero;
       from = d.stride * d.extent;
     }
     gap(threads_);
     // The first part of the thread's own sum: its place with the digits of the warps at 0.
-    first = place;
+    Expr first = place;
     for (const Digit& d : exchange.warps) {
-      Expr digit = ir::floordiv(thread_, ir::index(d.stride));
-      if (d.stride * d.extent < threads_) digit = ir::floormod(digit, ir::index(d.extent));
-      first = ir::sub(first, ir::mul(digit, ir::index(squeezed(d.stride))));
+      first = ir::sub(first, ir::mul(digit(d.stride, d.extent), ir::index(squeezed(d.stride))));
     }
     const Buffer parts = ir::make_buffer("parts", values_.dtype(), ir::MemSpace::shared,
                                          std::vector<int64_t>{count_ * places});

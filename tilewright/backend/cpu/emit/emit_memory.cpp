@@ -22,19 +22,6 @@ Elem memory_elem(DType dtype) {
 
 int64_t size_of(DType dtype) { return std::max(1, dtype.bits() / 8); }
 
-/// The strides of a buffer's elements, with the padding of its rows.
-std::vector<Expr> padded_strides(const ir::Buffer& buffer) {
-  std::vector<Expr> strides = ir::strides_of(buffer);
-  if (buffer->padding == 0 || !buffer->strides.empty()) return strides;
-  Expr row = ir::index(1);
-  for (int d = buffer.rank() - 1; d >= 0; --d) {
-    strides[static_cast<size_t>(d)] = row;
-    const int64_t padding = d == buffer.rank() - 1 ? buffer->padding : 0;
-    row = ir::mul(row, ir::index(buffer.extent(d) + padding));
-  }
-  return strides;
-}
-
 /// Whether lane l is at offset first + l.
 bool is_contiguous(const std::vector<int64_t>& offsets) {
   for (size_t l = 0; l < offsets.size(); ++l) {
@@ -80,7 +67,7 @@ Emitter::Address Emitter::address(const ir::Buffer& buffer, const std::vector<Ex
   } else if (buffer->offset) {
     linear = ir::cast(i64, buffer->offset);
   }
-  const std::vector<Expr> strides = padded_strides(buffer);
+  const std::vector<Expr> strides = ir::strides_of(buffer);
   for (size_t d = 0; d < indices.size(); ++d) {
     linear = ir::add(linear, ir::mul(ir::cast(i64, indices[d]), ir::cast(i64, strides[d])));
   }

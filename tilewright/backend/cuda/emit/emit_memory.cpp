@@ -16,19 +16,6 @@ bool in_tensor(const ir::Buffer& root) {
   return root.space() == MemSpace::global || root.space() == MemSpace::workspace;
 }
 
-/// The strides of a buffer's elements, with the padding of its rows.
-std::vector<Expr> padded_strides(const ir::Buffer& buffer) {
-  std::vector<Expr> strides = ir::strides_of(buffer);
-  if (buffer->padding == 0 || !buffer->strides.empty()) return strides;
-  Expr row = ir::index(1);
-  for (int d = buffer.rank() - 1; d >= 0; --d) {
-    strides[static_cast<size_t>(d)] = row;
-    const int64_t padding = d == buffer.rank() - 1 ? buffer->padding : 0;
-    row = ir::mul(row, ir::index(buffer.extent(d) + padding));
-  }
-  return strides;
-}
-
 /// Elements of memory_type() in a block buffer.
 int64_t element_count(const ir::Buffer& buffer) {
   int64_t count = 1;
@@ -134,7 +121,7 @@ Emitter::Place Emitter::place(const ir::Buffer& buffer, const std::vector<Expr>&
     at.is_scalar = true;
     return at;
   }
-  const std::vector<Expr> strides = padded_strides(buffer);
+  const std::vector<Expr> strides = ir::strides_of(buffer);
   // Offsets in tensors need 64 bits.
   const bool narrow =
       !tw::cuda::in_tensor(root) &&
