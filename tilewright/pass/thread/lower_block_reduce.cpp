@@ -22,7 +22,6 @@ using layout::Fragment;
 using layout::Layout;
 
 constexpr int64_t kWarp = 32;
-constexpr int kThread = 0, kSlot = 1;
 
 /// A digit of the thread's number: (thread / stride) % extent.
 struct Digit {

@@ -22,7 +22,6 @@ using ir::Var;
 using layout::Fragment;
 using layout::Layout;
 
-constexpr int kThread = 0, kSlot = 1;
 /// Loops of so many turns are expanded although no registers ask for it, since their loads overlap;
 /// unless so many instructions would no longer fit the cache for them.
 constexpr int64_t kOverlap = 8, kInstructions = 512;

@@ -7,6 +7,9 @@
 
 namespace tw::pass {
 
+/// The physical coordinates of a fragment.
+inline constexpr int kThread = 0, kSlot = 1;
+
 /// A fragment in the registers of a thread: its slots as a local array.
 struct Registers {
   ir::Buffer array;  // [slots]
