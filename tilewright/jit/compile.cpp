@@ -80,10 +80,10 @@ Content from_disk(const backend::Backend& backend, const std::string& key) {
   auto files = disk_cache().find(key);
   if (!files || !files->contains("metadata.json") || !files->contains("code")) return nullptr;
   try {
-    return loaded(
-        backend,
-        {runtime::metadata_from_json(files->at("metadata.json")), std::move(files->at("code"))}, {},
-        "disk");
+    return loaded(backend,
+                  {runtime::metadata_from_json(files->at("metadata.json")),
+                   std::move(files->at("code")), std::move((*files)["deferred"])},
+                  {}, "disk");
   } catch (const Error&) {
     return nullptr;  // written by something else than this version: a miss
   }
@@ -114,8 +114,11 @@ Content find_or_build(const backend::Backend& backend, const std::string& target
                       const ir::Program& program, const std::string& key) {
   if (Content found = from_disk(backend, key)) return found;
   Content made = build(backend, target, program, {});
-  disk_cache().publish(key, {{"metadata.json", runtime::to_json(made->artifact.metadata)},
-                             {"code", made->artifact.code}});
+  const backend::Artifact& artifact = made->artifact;
+  runtime::CacheFiles files = {{"metadata.json", runtime::to_json(artifact.metadata)},
+                               {"code", artifact.code}};
+  if (!artifact.deferred.empty()) files["deferred"] = artifact.deferred;
+  disk_cache().publish(key, files);
   return made;
 }
 

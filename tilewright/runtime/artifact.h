@@ -17,6 +17,9 @@ namespace tw::runtime {
 struct Artifact {
   KernelMetadata metadata;
   std::string code;
+  /// What a backend compiles only when a call needs it, in a form of its own; empty: the code has
+  /// all entries. Caches keep it, files of write_artifact have none.
+  std::string deferred = {};
 };
 
 /// Writes the file in one step: an existing one is replaced only by a whole one. An Error when it

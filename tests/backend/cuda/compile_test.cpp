@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/backend/cuda/fake_driver.h"
+#include "tilewright/backend/cuda/deferred.h"
 #include "tilewright/backend/cuda/device/module.h"
 #include "tilewright/backend/cuda/toolchain/find_nvrtc.h"
 #include "tilewright/base/error.h"
@@ -80,6 +81,72 @@ TEST_F(CudaCompile, ItsParametersAreThePackedFields) {
   EXPECT_EQ(test::fake().launches[0].config.gridDimX, 2U);
   EXPECT_EQ(test::fake().launches[0].config.blockDimX, 128U);
   EXPECT_THAT(test::fake().launches[0].params, ElementsAre(0x1000, 0x2000, 0x3f800000, 1000));
+}
+
+/// Blocks of whole vectors, so that there is a launch for tensors that aren't aligned.
+ir::Program in_vectors() {
+  return ir::parse_program(R"(tilewright ir 1
+    program "twice" {
+      symbol n: i64
+      input X: f32[n]
+      output Y: f32[n]
+      launch bx in (n + 511) // 512 with name="main", threads=[128] {
+        parallel i in 512 { Y[bx * 512 + i] = X[bx * 512 + i] * 2.0 }
+      }
+    })");
+}
+
+bool has_entry(const std::string& code, const std::string& name) {
+  return code.find(".text." + name + '\0') != code.npos;
+}
+
+void call_at(const runtime::LoadedKernel& kernel, uintptr_t address) {
+  const Device device{DeviceKind::cuda, 0};
+  const Tensor x(reinterpret_cast<void*>(address), f32, {1000}, device);
+  const Tensor y(reinterpret_cast<void*>(uintptr_t{0x20000}), f32, {1000}, device);
+  const Arg args[] = {x, y};
+  kernel(args);
+}
+
+TEST_F(CudaCompile, WhatMostCallsDontNeedIsCompiledByTheCallThatDoes) {
+  const test::WithFakeDriver driver(test::hoppers(2));
+  const backend::Artifact artifact = compile_program(in_vectors(), "cuda:sm_90a", nullptr);
+  EXPECT_TRUE(has_entry(artifact.code, "twice_main_0"));
+  EXPECT_FALSE(has_entry(artifact.code, "twice_main_1"));
+  const runtime::LoadedKernel kernel(artifact.metadata, load_cubin(artifact));
+  call_at(kernel, 0x10000);
+  EXPECT_EQ(test::fake().loaded.size(), 1U);
+  call_at(kernel, 0x10004);
+  call_at(kernel, 0x10008);
+  EXPECT_EQ(test::fake().loaded.size(), 2U);
+  std::vector<std::string> entries;
+  for (const test::FakeLaunch& launch : test::fake().launches) entries.push_back(launch.entry);
+  EXPECT_THAT(entries, ElementsAre("twice_main_0", "twice_main_1", "twice_main_1"));
+}
+
+TEST_F(CudaCompile, ExportedCodeAndTextsHaveAllOfIt) {
+  const backend::Artifact artifact = compile_program(in_vectors(), "cuda:sm_90a", nullptr);
+  const std::string whole = whole_code(artifact);
+  EXPECT_TRUE(has_entry(whole, "twice_main_0") && has_entry(whole, "twice_main_1"));
+  backend::CompileReport report{.keep_texts = true};
+  const backend::Artifact inspected = compile_program(in_vectors(), "cuda:sm_90a", &report);
+  EXPECT_TRUE(inspected.deferred.empty());
+  EXPECT_TRUE(has_entry(inspected.code, "twice_main_1"));
+}
+
+TEST_F(CudaCompile, CodeThatCantBeCompiledLaterSaysWhyItIsNeeded) {
+  const Deferred broken{{"f"}, {"--fmad=false"}, "#ifdef TW_DEFERRED_PART\nwrong\n#endif\n"};
+  const Deferred again = deferred_from_text(to_text(broken));
+  EXPECT_EQ(again.entries, broken.entries);
+  EXPECT_EQ(again.flags, broken.flags);
+  EXPECT_EQ(again.source, broken.source);
+  const Deferred unknown{{"f"}, {"--no-such-flag"}, ""};
+  try {
+    compile_deferred(unknown, "twice", all_targets().front());
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(std::string(error.what()), HasSubstr("twice: a tensor isn't aligned to 16 bytes"));
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tilewright/backend/cuda/compile.h"
 
+#include "tilewright/backend/cuda/deferred.h"
 #include "tilewright/backend/cuda/emit/emit.h"
 #include "tilewright/backend/cuda/toolchain/toolchain.h"
 #include "tilewright/backend/metadata_of.h"
@@ -48,13 +49,21 @@ std::string emit(const ir::Program& threads, const runtime::KernelMetadata& meta
 
 backend::Artifact compile_source(const std::string& source, runtime::KernelMetadata metadata,
                                  const ir::Program& program, const Target& target,
-                                 backend::CompileReport& report) {
+                                 backend::CompileReport& report,
+                                 std::vector<std::string> deferred) {
   const bool texts = report.wants_texts();
   if (texts) report.add_text("cuda", ".cu", source);
+  const bool in_parts = !texts && !deferred.empty();
+  std::vector<std::string> flags = flags_of(program);
+  std::string later;
+  if (in_parts) {
+    later = to_text(Deferred{std::move(deferred), flags, source});
+    flags.push_back(format("-D{}", kFirstPart));
+  }
   Translated made = report.timed("nvrtc", [&] {
     return translate({.name = program.name,
                       .source = source,
-                      .flags = flags_of(program),
+                      .flags = std::move(flags),
                       .keep_ptx = texts,
                       .assembler_report = texts},
                      target);
@@ -63,7 +72,7 @@ backend::Artifact compile_source(const std::string& source, runtime::KernelMetad
     report.add_text("ptx", ".ptx", std::move(made.ptx));
     report.add_text("nvrtc", ".log", std::move(made.log));
   }
-  return {std::move(metadata), std::move(made.cubin)};
+  return {std::move(metadata), std::move(made.cubin), std::move(later)};
 }
 
 backend::Artifact compile_program(const ir::Program& program, const std::string& target_name,
@@ -76,13 +85,16 @@ backend::Artifact compile_program(const ir::Program& program, const std::string&
   for (runtime::Launch& launch : metadata.launches) {
     launch.grid_limit.assign(target.grid.begin(), target.grid.end());
   }
+  std::vector<std::string> deferred;
+  size_t i = 0;
   for (runtime::Variant* variant : backend::variants_of(metadata)) {
     // Profilers show it: the program's name first.
     const char* between = variant->entry.starts_with('_') ? "" : "_";
     variant->entry = legal_name(program.name + between + variant->entry);
+    if (is_deferred(threads, i++)) deferred.push_back(variant->entry);
   }
   const std::string source = report->timed("emit", [&] { return emit(threads, metadata); });
-  return compile_source(source, std::move(metadata), program, target, *report);
+  return compile_source(source, std::move(metadata), program, target, *report, std::move(deferred));
 }
 
 }  // namespace tw::cuda

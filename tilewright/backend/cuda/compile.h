@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tilewright/backend/backend.h"
 #include "tilewright/backend/cuda/target.h"
@@ -16,10 +17,12 @@ ir::Program lower(const ir::Program& program, const Target& target, backend::Com
 /// entry is field j of `metadata.packed` (device/module.h).
 std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata);
 
-/// Compiles a source that has the entries of the metadata.
+/// Compiles a source that has the entries of the metadata; those in `deferred` only where texts are
+/// kept, which show all.
 backend::Artifact compile_source(const std::string& source, runtime::KernelMetadata metadata,
                                  const ir::Program& program, const Target& target,
-                                 backend::CompileReport& report);
+                                 backend::CompileReport& report,
+                                 std::vector<std::string> deferred = {});
 
 /// All of it, for a full name of a target.
 backend::Artifact compile_program(const ir::Program& program, const std::string& target_name,

@@ -2,6 +2,7 @@
 #include "tilewright/backend/backend.h"
 #include "tilewright/backend/build_id.h"
 #include "tilewright/backend/cuda/compile.h"
+#include "tilewright/backend/cuda/deferred.h"
 #include "tilewright/backend/cuda/device/driver.h"
 #include "tilewright/backend/cuda/device/module.h"
 #include "tilewright/backend/cuda/toolchain/toolchain.h"
@@ -49,7 +50,7 @@ class CudaBackend : public backend::Backend {
     return load_cubin(artifact);
   }
   std::string exported_code(const backend::Artifact& artifact) const override {
-    return artifact.code;
+    return whole_code(artifact);
   }
   std::string disassembly(const backend::Artifact& artifact) const override {
     return disassemble(artifact.code);

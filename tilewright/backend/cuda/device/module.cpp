@@ -1,11 +1,13 @@
 #include "tilewright/backend/cuda/device/module.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <deque>
 #include <mutex>
 #include <set>
 
+#include "tilewright/backend/cuda/deferred.h"
 #include "tilewright/backend/cuda/device/gpu.h"
 #include "tilewright/backend/cuda/target.h"
 #include "tilewright/base/codes.h"
@@ -38,6 +40,7 @@ struct Loaded {
 struct Entry {
   Variant variant;
   const std::string* kernel;
+  bool is_deferred = false;
   std::array<std::atomic<const Loaded*>, kMaxGpus> on{};
 };
 
@@ -65,22 +68,25 @@ class CubinModule : public runtime::Module {
       : name_(artifact.metadata.name),
         target_(target_named(artifact.metadata.target)),
         code_(artifact.code) {
+    if (!artifact.deferred.empty()) deferred_ = deferred_from_text(artifact.deferred);
     const std::string* kernel = kept(name_);
     for (const runtime::Launch& launch : artifact.metadata.launches) {
       for (const Variant& variant : launch.variants) {
         Entry& entry = entries_.emplace_back();
         entry.variant = variant;
         entry.kernel = kernel;
+        entry.is_deferred = std::ranges::count(deferred_.entries, variant.entry) > 0;
       }
     }
   }
 
   const void* entry(const std::string& name) override {
-    // A cubin is an ELF object with a section for the code of each entry.
-    TW_REQUIRE(code_.find(".text." + name + '\0') != code_.npos, "{}: its code has no entry '{}'",
-               name_, name);
     for (const Entry& entry : entries_) {
-      if (entry.variant.entry == name) return &entry;
+      if (entry.variant.entry != name) continue;
+      // A cubin is an ELF object with a section for the code of each entry.
+      TW_REQUIRE(entry.is_deferred || code_.find(".text." + name + '\0') != code_.npos,
+                 "{}: its code has no entry '{}'", name_, name);
+      return &entry;
     }
     throw Error({}, {}, "{}: its metadata has no entry '{}'", name_, name);
   }
@@ -96,10 +102,10 @@ class CubinModule : public runtime::Module {
         return *ready;
       }
     }
-    load(device);
+    load(device, entry.is_deferred);
     return *entry.on[static_cast<size_t>(device)].load(std::memory_order_acquire);
   }
-  void load(int device);
+  void load(int device, bool deferred);
   void prepare(Entry& entry, Gpu& gpu, CUmodule module);
   void set_config(const Variant& variant, Loaded& ready) const;
   void check_shared_memory(const Variant& variant, const Gpu& gpu, CUfunction function) const;
@@ -108,16 +114,23 @@ class CubinModule : public runtime::Module {
   const std::string name_;
   const Target& target_;
   const std::string code_;
+  Deferred deferred_;
+  std::string deferred_code_;  // once it is compiled
   std::deque<Entry> entries_;
   std::mutex mutex_;  // of those who load
   std::deque<Loaded> all_loaded_;
 };
 
-void CubinModule::load(int device) {
+/// Makes the entries that are deferred, or those that aren't, ready on a device.
+void CubinModule::load(int device, bool deferred) {
   Gpu& gpu = Gpu::numbered(device);
   gpu.require_healthy(name_);
   const std::lock_guard lock(mutex_);
-  if (entries_.front().on[static_cast<size_t>(device)] != nullptr) return;  // by another thread
+  std::vector<Entry*> entries;
+  for (Entry& entry : entries_) {
+    if (entry.is_deferred == deferred) entries.push_back(&entry);
+  }
+  if (entries.front()->on[static_cast<size_t>(device)] != nullptr) return;  // by another thread
   const DeviceFacts& facts = gpu.facts();
   if (facts.major != target_.major || facts.minor != target_.minor) {
     Error error(codes::tgt_04, {},
@@ -128,13 +141,17 @@ void CubinModule::load(int device) {
     }
     throw error;
   }
+  if (deferred && deferred_code_.empty()) {
+    deferred_code_ = compile_deferred(deferred_, name_, target_);
+  }
   const ContextScope scope(gpu);
   const RelaxedCapture relaxed(gpu.api());
   CUmodule module = nullptr;
-  const CUresult result = gpu.api().module_load(&module, code_.data());
+  const CUresult result =
+      gpu.api().module_load(&module, (deferred ? deferred_code_ : code_).data());
   if (result != CUDA_SUCCESS) gpu.fail(result, name_, "loading its code", /*waited=*/false);
   // The first entry comes last: it says that all are there.
-  for (size_t i = entries_.size(); i-- > 0;) prepare(entries_[i], gpu, module);
+  for (size_t i = entries.size(); i-- > 0;) prepare(*entries[i], gpu, module);
 }
 
 void CubinModule::prepare(Entry& entry, Gpu& gpu, CUmodule module) {

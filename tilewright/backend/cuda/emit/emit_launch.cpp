@@ -143,16 +143,25 @@ std::string Emitter::kernel(const ir::Program& program, const ir::Launch& launch
   return head + out_ + "}\n";
 }
 
+bool is_deferred(const ir::Program& program, size_t i) {
+  return i > 0 && !program.launches[i - 1].as<ir::Launch>().aligned.empty();
+}
+
 std::string emit_source(const ir::Program& program, const EmitOptions& options,
                         const std::vector<std::string>& entries) {
   TW_CHECK(entries.size() == program.launches.size(), "{} entries for {} launches", entries.size(),
            program.launches.size());
   std::map<std::string, std::string> helpers;
   std::string kernels;
+  bool in_parts = false;
+  for (size_t i = 0; i < entries.size(); ++i) in_parts = in_parts || is_deferred(program, i);
   for (size_t i = 0; i < entries.size(); ++i) {
     Emitter emitter(options);
-    kernels +=
-        "\n" + emitter.kernel(program, program.launches[i].as<ir::Launch>(), entries[i], helpers);
+    const std::string kernel =
+        emitter.kernel(program, program.launches[i].as<ir::Launch>(), entries[i], helpers);
+    kernels += in_parts ? format("\n#ifndef {}\n{}#endif\n",
+                                 is_deferred(program, i) ? kFirstPart : kDeferredPart, kernel)
+                        : "\n" + kernel;
   }
   std::string generated;
   for (const auto& [name, text] : helpers) generated += text;
