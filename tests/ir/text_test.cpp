@@ -63,6 +63,12 @@ program "scale add" {
     print "sum\n" [sum, bx] with buffer=t
     assert bx < n, "inside" [bx]
     assume n % 64 == 0
+    barrier with id=1, threads=64, arrive_only
+    async bulk X[bx, 0 :+ 64] -> t[0, 0 :+ 64] on W[bx] with evict=first
+    async elements X[bx, 0 :+ 4] -> t[0, 0 :+ 4] with valid=bx < n
+    sync copies_commit
+    sync bulk_wait, 0
+    sync phase_try_wait on W[0], bx % 2 with result=over: bool
   }
 }
 )";

@@ -99,6 +99,67 @@ TEST(Mutate, EveryDefectOfALoopThroughSharedMemoryIsNoticed) {
   EXPECT_EQ(to_text(report), "9 of 9 mutants are caught");
 }
 
+TEST(Mutate, EveryDefectOfARingOfCopiesIsNoticed) {
+  TextRun p(R"(
+    input X: f32[256]
+    output Y: f32[256]
+    launch b in 1 with threads=[64], thread=t: i64, shared_bytes=1024 {
+      alloc ring: f32[2, 64] shared with place=0
+      alloc full: u64[2] shared with place=512
+      alloc empty: u64[2] shared with place=528
+      if t == 0 {
+        for i in 0:2 {
+          sync phase_init on full[i], 1
+          sync phase_init on empty[i], 32
+        }
+        sync fence_phases
+      }
+      barrier
+      if t == 32 {
+        for i in 0:4 {
+          sync phase_wait on empty[i % 2], (i // 2 + 1) % 2
+          sync phase_arrive_expect on full[i % 2], 256
+          async bulk X[i * 64 :+ 64] -> ring[i % 2, 0 :+ 64] on full[i % 2]
+        }
+      }
+      if t < 32 {
+        for i in 0:4 {
+          sync phase_wait on full[i % 2], i // 2 % 2
+          Y[i * 64 + t] = ring[i % 2, 63 - t]
+          Y[i * 64 + t + 32] = ring[i % 2, 31 - t]
+          sync phase_arrive on empty[i % 2]
+        }
+      }
+    })");
+  p.tensor("X", {256}, numbers(256)).tensor("Y", {256});
+  EXPECT_EQ(to_text(run_mutants(p.program(), p.arguments())), "44 of 44 mutants are caught");
+}
+
+TEST(Mutate, EveryDefectOfAsynchronousStoresIsNoticed) {
+  TextRun p(R"(
+    input X: f32[128]
+    output Y: f32[128]
+    launch b in 1 with threads=[32], thread=t: i64, shared_bytes=512 {
+      alloc s: f32[128] shared with place=0
+      async elements X[t * 4 :+ 4] -> s[t * 4 :+ 4]
+      sync copies_commit
+      sync copies_wait, 0
+      barrier
+      var last: f32 = s[127 - t]
+      barrier
+      s[96 + t] = last
+      sync fence_engines
+      barrier
+      if t == 0 {
+        async bulk s -> Y
+        sync bulk_commit
+        sync bulk_wait_read, 0
+      }
+    })");
+  p.tensor("X", {128}, numbers(128)).tensor("Y", {128});
+  EXPECT_EQ(to_text(run_mutants(p.program(), p.arguments())), "20 of 20 mutants are caught");
+}
+
 TEST(Mutate, AProgramWithFindingsHasNoMutants) {
   TextRun p(R"(
     output Y: f32[4]

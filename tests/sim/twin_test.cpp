@@ -173,8 +173,8 @@ TEST(Twin, NotAllThreadsReachABarrier) {
   EXPECT_EQ(
       findings(
           "if t < 32 { barrier with id=1, threads=64 }\nelse { barrier with id=1, threads=32 }"),
-      "p.tw:3: divergent_barrier: p: thread 32 of block [0] waits at barrier 1 for 32 threads, "
-      "thread 0 for 64 (p.tw:2)\n");
+      "p.tw:3: divergent_barrier: p: thread 32 of block [0] is at barrier 1 for 32 threads, "
+      "others for 64 (p.tw:2)\n");
   EXPECT_EQ(findings("if t < 32 { barrier with id=1, threads=64 }\nelse { barrier }"),
             "p.tw:3: divergent_barrier: p: thread 32 of block [0] waits at a barrier that thread 0 "
             "does not reach: it waits at barrier 1 (p.tw:2), where 32 of 64 threads are\n");

@@ -91,7 +91,7 @@ Buffer make_buffer(std::string name, DType dtype, MemSpace space,
                    const std::vector<int64_t>& shape);
 Expr load(const Buffer& buffer, std::vector<Expr> indices, bool unchecked = false);
 Stmt store(const Buffer& buffer, std::vector<Expr> indices, Expr value, bool unchecked = false);
-/// Strides in elements: those declared, or row-major.
+/// Strides in elements: those declared, or row-major with the padding of rows.
 std::vector<Expr> strides_of(const Buffer& buffer);
 
 /// The dimensions of a region that a tile operation iterates: those whose extent is not 1.

@@ -50,6 +50,19 @@ TW_ENUM(PairFormat, none, bf16, i16)
 TW_ENUM(WarpCode, shfl, shfl_xor, shfl_up, shfl_down, vote_any, vote_all, ballot, active_mask,
         match_any, match_all, reduce_add, reduce_min, reduce_max, reduce_and, reduce_or, reduce_xor,
         sync_warp)
+/// What a barrier of a block tells all its threads about their conditions (language 12.2).
+TW_ENUM(BarrierFold, none, count, all, any)
+/// Which engine makes an asynchronous copy (language 7.5, 7.6): one that takes 4 to 16 bytes from
+/// each thread (cp.async), one for contiguous memory, one for boxes of tensors.
+TW_ENUM(CopyEngine, elements, bulk, tensor)
+/// What a copy to memory does with the element that is there.
+TW_ENUM(CopyFold, none, add, min, max)
+/// Order between threads and engines (language 12.3 to 12.5, 12.8). Those with phases: on a
+/// barrier with phases; copies and bulk: of the thread's own groups.
+TW_ENUM(SyncCode, phase_init, phase_arrive, phase_expect, phase_arrive_expect, phase_arrive_copies,
+        phase_wait, phase_try_wait, copies_commit, copies_wait, bulk_commit, bulk_wait,
+        bulk_wait_read, fence_block, fence_device, fence_system, fence_engines, fence_phases, grid,
+        wait_previous, trigger_next)
 TW_ENUM(EvictPolicy, normal, first, last)
 TW_ENUM(RasterOrder, none, row, column)
 

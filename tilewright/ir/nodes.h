@@ -51,6 +51,8 @@ namespace tw::ir {
   TW_NODE(Barrier)             \
   TW_NODE(WarpOp)              \
   TW_NODE(Move)                \
+  TW_NODE(AsyncCopy)           \
+  TW_NODE(Sync)                \
   TW_NODE(Launch)
 #define TW_IR_NODES(TW_NODE) TW_EXPR_NODES(TW_NODE) TW_STMT_NODES(TW_NODE) TW_NODE(BufferNode)
 

@@ -82,6 +82,11 @@ template <>
 inline constexpr std::string_view kForm<Move> =
     "move {src}{src_indices} -> {dst}{dst_indices} x {count}";
 template <>
+inline constexpr std::string_view kForm<AsyncCopy> =
+    "async {engine} {src} -> {dst}[ on {barrier}{at}]";
+template <>
+inline constexpr std::string_view kForm<Sync> = "sync {code}[ on {barrier}{at}][, {value}]";
+template <>
 inline constexpr std::string_view kForm<Launch> = "launch {block_vars in grid}{body}";
 
 struct Piece {

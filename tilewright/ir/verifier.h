@@ -19,6 +19,9 @@ constexpr bool optional(std::string_view field) {
          field == "view_of" || (std::is_same_v<T, Launch> && field == "guard") ||
          (std::is_same_v<T, Launch> && field == "thread") ||
          (std::is_same_v<T, WarpOp> && field == "result") ||
+         ((std::is_same_v<T, Barrier> || std::is_same_v<T, Sync> || std::is_same_v<T, AsyncCopy>) &&
+          (field == "cond" || field == "result" || field == "value" || field == "valid" ||
+           field == "barrier")) ||
          (std::is_same_v<T, Print> && field == "buffer");
 }
 
@@ -154,6 +157,10 @@ class Verifier {
   void check(const Barrier& n);
   void check(const WarpOp& n);
   void check(const Move& n);
+  void phases(const Buffer& barrier, const std::vector<Expr>& at);
+  void box(const std::vector<int64_t>& extents, DType dtype, int64_t swizzle);
+  void check(const AsyncCopy& n);
+  void check(const Sync& n);
   void check(const Assert& n) { condition(n.cond); }
   void check(const Assume& n) { typed(n.cond, bool_, "the condition"); }
   void check(const Launch& n);

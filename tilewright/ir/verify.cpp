@@ -10,7 +10,8 @@ namespace tw::ir {
 namespace {
 
 bool is_thread_operation(Kind kind) {
-  return kind == Kind::Barrier || kind == Kind::WarpOp || kind == Kind::Move;
+  return kind == Kind::Barrier || kind == Kind::WarpOp || kind == Kind::Move ||
+         kind == Kind::AsyncCopy || kind == Kind::Sync;
 }
 
 bool is_tile_operation(Kind kind) {
@@ -131,6 +132,13 @@ void Verifier::check(const Barrier& n) {
   require(n.id >= 0 && n.id < 16, "there is no barrier {}", n.id);
   require(n.threads >= 0 && (n.id == 0) == (n.threads == 0),
           "the number of threads goes with a named barrier");
+  require(!n.arrive_only || (n.id != 0 && n.fold == BarrierFold::none),
+          "only at a named barrier a thread arrives and goes on");
+  require(!n.cond == (n.fold == BarrierFold::none) && !n.cond == !n.result,
+          "condition and result go with a fold");
+  require(n.fold == BarrierFold::none || n.id == 0, "only all threads of a block fold");
+  typed(n.cond, bool_, "the condition");
+  if (n.result) typed(n.result, n.fold == BarrierFold::count ? i32 : bool_, "the result");
 }
 
 void Verifier::check(const Move& n) {
@@ -142,6 +150,74 @@ void Verifier::check(const Move& n) {
   require(n.src.dtype() == n.dst.dtype() && n.count >= 1 &&
               (bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128),
           "{} elements of {} to {}", n.count, n.src.dtype(), n.dst.dtype());
+}
+
+void Verifier::phases(const Buffer& barrier, const std::vector<Expr>& at) {
+  access(barrier, at);
+  require(barrier.dtype() == u64 && barrier.root().space() == MemSpace::shared,
+          "{} is no barrier with phases (u64 in shared memory)", barrier.name());
+}
+
+/// What a descriptor can say (language 7.6).
+void Verifier::box(const std::vector<int64_t>& extents, DType dtype, int64_t swizzle) {
+  require(!extents.empty() && extents.size() <= 5, "a box of {} dimensions", extents.size());
+  for (const int64_t extent : extents) require(extent <= 256, "a box {} long", extent);
+  if (extents.empty()) return;
+  const int64_t bytes = extents.back() * dtype.bits() / 8;
+  require(bytes % 16 == 0 && dtype.bits() >= 8, "rows of {} bytes, which are no units of 16",
+          bytes);
+  require(swizzle == 0 || bytes <= swizzle, "rows of {} bytes with a swizzle of {}", bytes,
+          swizzle);
+}
+
+void Verifier::check(const AsyncCopy& n) {
+  const auto in_shared = [](const Region& r) {
+    return r.buffer.root().space() == MemSpace::shared;
+  };
+  const bool loads = in_shared(n.dst), tensor = n.engine == CopyEngine::tensor;
+  const bool elements = n.engine == CopyEngine::elements;
+  require(loads != in_shared(n.src), "it copies between global and shared memory");
+  require(n.src.buffer.dtype() == n.dst.buffer.dtype(), "it converts {} to {}",
+          n.src.buffer.dtype(), n.dst.buffer.dtype());
+  int64_t count = 1;
+  for (const Region* r : {&n.src, &n.dst}) {
+    const std::vector<int64_t> all = extents(*r, false), long_ones = extents(*r, true);
+    require(std::find(all.begin(), all.end(), -1) == all.end(), "its extents are constants");
+    const bool row = long_ones.empty() || (long_ones.size() == 1 && all.back() != 1);
+    require(tensor || row, "{} takes neighbors of a row", enum_name(n.engine));
+    if (row && !all.empty()) count = all.back();
+  }
+  const auto src = extents(n.src, true), dst = extents(n.dst, true);
+  require(src == dst, "extents {} and {}", src, dst);
+  const int64_t bits = count * n.src.buffer.dtype().bits();
+  require(!elements || (loads && (bits == 32 || bits == 64 || bits == 128)),
+          "each thread brings 4, 8 or 16 bytes to shared memory, not {} bits", bits);
+  require(n.engine != CopyEngine::bulk || bits % 128 == 0, "{} bits are no units of 16 bytes",
+          bits);
+  require(!n.valid || elements, "a condition goes with single elements");
+  typed(n.valid, bool_, "the condition");
+  require(!n.barrier == (elements || !loads), "only loads in bulk count on a barrier");
+  if (n.barrier) phases(n.barrier, n.at);
+  require(n.swizzle == 0 || (tensor && (n.swizzle == 32 || n.swizzle == 64 || n.swizzle == 128)),
+          "swizzle {}", n.swizzle);
+  if (tensor) box(extents(loads ? n.src : n.dst, false), n.src.buffer.dtype(), n.swizzle);
+  require(n.fold == CopyFold::none || (!loads && !elements), "only stores in bulk fold");
+}
+
+void Verifier::check(const Sync& n) {
+  const bool on_phases = n.code <= SyncCode::phase_try_wait;
+  require(!n.barrier == !on_phases, "a barrier goes with phases");
+  if (n.barrier) phases(n.barrier, n.at);
+  require(!n.result == (n.code != SyncCode::phase_try_wait), "the result of {}", enum_name(n.code));
+  if (n.result) typed(n.result, bool_, "the result");
+  const bool counts = n.code == SyncCode::copies_wait || n.code == SyncCode::bulk_wait ||
+                      n.code == SyncCode::bulk_wait_read;
+  const bool has_value = counts || (on_phases && n.code != SyncCode::phase_arrive &&
+                                    n.code != SyncCode::phase_arrive_copies);
+  require(!n.value == !has_value, "the value of {}", enum_name(n.code));
+  integer(n.value, "the value");
+  require(!counts || (n.value && as_int(n.value).value_or(-1) >= 0),
+          "the number of groups is a constant");
 }
 
 void Verifier::check(const Launch& n) {

@@ -15,8 +15,10 @@ std::string to_text(FindingKind kind) {
                                  "endless_loop",       "false_assumption",
                                  "failed_assert",      "race",
                                  "divergent_barrier",  "divergent_warp",
-                                 "deadlock",           "misaligned"};
-  static_assert(kNames.size() == static_cast<size_t>(FindingKind::misaligned) + 1);
+                                 "deadlock",           "misaligned",
+                                 "wrong_arrival",      "unfenced_copy",
+                                 "unfinished_copy"};
+  static_assert(kNames.size() == static_cast<size_t>(FindingKind::unfinished_copy) + 1);
   return kNames[static_cast<size_t>(kind)];
 }
 

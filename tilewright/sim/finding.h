@@ -30,6 +30,9 @@ enum class FindingKind : uint8_t {
   divergent_warp,     // not all lanes of a warp are at its operation
   deadlock,           // threads that wait at named barriers for ever
   misaligned,         // an access whose address is no multiple of its size
+  wrong_arrival,      // at a barrier with phases: one too many, or one that was never made
+  unfenced_copy,      // an engine uses what a thread wrote, with no fence for engines between
+  unfinished_copy,    // a block ends before anybody has waited for a copy
 };
 
 /// One mistake. `text` says what happened, with the author's names and the values; further

@@ -66,6 +66,8 @@ class Mutator : public ir::Rewriter {
   std::optional<Stmt> changed(const ir::If& branch);
   std::optional<Stmt> changed(const ir::For& loop);
   std::optional<Stmt> changed(const ir::Move& move);
+  std::optional<Stmt> changed(const ir::AsyncCopy& copy);
+  std::optional<Stmt> changed(const ir::Sync& sync);
   std::optional<Stmt> changed(const ir::Store& store);
   std::optional<Stmt> changed(const ir::Atomic& atomic);
   std::optional<Expr> changed(const ir::Op& op);
@@ -154,6 +156,46 @@ std::optional<Stmt> Mutator::changed(const ir::Move& move) {
   }
   if (auto other = shifted(move, &ir::Move::src_indices, move.src)) return other;
   return shifted(move, &ir::Move::dst_indices, move.dst);
+}
+
+std::optional<Stmt> Mutator::changed(const ir::AsyncCopy& copy) {
+  const ir::Buffer &src = copy.src.buffer, &dst = copy.dst.buffer;
+  if (turn(copy.loc, [&] { return format("no copy from {} to {}", src.name(), dst.name()); })) {
+    return ir::seq({});
+  }
+  if (copy.valid && turn(copy.loc, "a copy that is always valid")) {
+    return with(copy, [](ir::AsyncCopy& c) { c.valid = {}; });
+  }
+  for (const auto region : {&ir::AsyncCopy::src, &ir::AsyncCopy::dst}) {
+    const ir::Region& r = copy.*region;
+    for (size_t dim = 0; dim < r.begin.size(); ++dim) {
+      const auto name = [&] { return format("index {} of {} plus 1", dim, r.buffer.name()); };
+      if (!turn(copy.loc, name)) continue;
+      return with(copy, [&](ir::AsyncCopy& c) {
+        Expr& index = (c.*region).begin[dim];
+        index = ir::add(index, ir::int_const(index.dtype(), 1));
+      });
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Stmt> Mutator::changed(const ir::Sync& sync) {
+  using ir::SyncCode;
+  // To start the next launch later, or order less for the host, shows in no launch by itself.
+  if (sync.code == SyncCode::trigger_next || sync.code == SyncCode::wait_previous) {
+    return std::nullopt;
+  }
+  const auto name = [&] { return format("no {}", ir::enum_name(sync.code)); };
+  if (!sync.result && turn(sync.loc, name)) return ir::seq({});
+  if (sync.value) {
+    const auto more = [&] { return format("value of {} plus 1", ir::enum_name(sync.code)); };
+    if (turn(sync.loc, more)) {
+      return with(
+          sync, [](ir::Sync& s) { s.value = ir::add(s.value, ir::int_const(s.value.dtype(), 1)); });
+    }
+  }
+  return shifted(sync, &ir::Sync::at, sync.barrier);
 }
 
 std::optional<Stmt> Mutator::changed(const ir::Store& store) {

@@ -210,13 +210,15 @@ void Assembler::stmt(const ir::Stmt& s) {
     case ir::Kind::Assume:
       return check(s.as<ir::Assume>().cond, s.get(), "the assumed condition is false", {}, true);
     case ir::Kind::Barrier:
-      code_.barriers.push_back(&s.as<ir::Barrier>());
-      emit(s.get(), {.code = Code::barrier, .a = static_cast<uint32_t>(code_.barriers.size() - 1)});
-      return;
+      return barrier(s.as<ir::Barrier>());
     case ir::Kind::WarpOp:
       return warp(s.as<ir::WarpOp>());
     case ir::Kind::Move:
       return move(s.as<ir::Move>());
+    case ir::Kind::AsyncCopy:
+      return async(s.as<ir::AsyncCopy>());
+    case ir::Kind::Sync:
+      return sync(s.as<ir::Sync>());
     default:
       throw_internal("kind", s.loc(), "no statement of thread IR");
   }
@@ -372,6 +374,47 @@ void Assembler::warp(const ir::WarpOp& op) {
   }
   code_.warps.push_back(w);
   emit(&op, {.code = Code::warp, .a = static_cast<uint32_t>(code_.warps.size() - 1)});
+}
+
+void Assembler::barrier(const ir::Barrier& barrier) {
+  BarrierCode b;
+  b.node = &barrier;
+  if (barrier.cond) b.cond = expr(barrier.cond);
+  if (barrier.result) b.dst = reg(barrier.result);
+  code_.barriers.push_back(b);
+  emit(&barrier, {.code = Code::barrier, .a = static_cast<uint32_t>(code_.barriers.size() - 1)});
+}
+
+void Assembler::async(const ir::AsyncCopy& copy) {
+  const auto side = [&](const ir::Region& r) {
+    SideCode s;
+    for (const ir::Expr& e : r.extent) s.extent.push_back(*ir::as_int(e));
+    s.access = access(r.buffer, r.begin, &copy);
+    return s;
+  };
+  AsyncCode a;
+  a.node = &copy;
+  a.src = side(copy.src);
+  a.dst = side(copy.dst);
+  a.valid = copy.valid ? expr(copy.valid) : constant(1);
+  if (copy.barrier) a.phases = access(copy.barrier, copy.at, &copy);
+  if (copy.fold != ir::CopyFold::none) {
+    constexpr ir::AtomicOp kFolds[] = {ir::AtomicOp::add, ir::AtomicOp::min, ir::AtomicOp::max};
+    a.fold = atomic_function(kFolds[static_cast<int>(copy.fold) - 1], copy.src.buffer.dtype());
+    TW_CHECK(a.fold != nullptr, "{} of {}", ir::enum_name(copy.fold), copy.src.buffer.dtype());
+  }
+  code_.asyncs.push_back(std::move(a));
+  emit(&copy, {.code = Code::async, .a = static_cast<uint32_t>(code_.asyncs.size() - 1)});
+}
+
+void Assembler::sync(const ir::Sync& sync) {
+  SyncOpCode s;
+  s.node = &sync;
+  if (sync.barrier) s.phases = access(sync.barrier, sync.at, &sync);
+  if (sync.value) s.value = integer(sync.value);
+  if (sync.result) s.dst = reg(sync.result);
+  code_.syncs.push_back(s);
+  emit(&sync, {.code = Code::sync, .a = static_cast<uint32_t>(code_.syncs.size() - 1)});
 }
 
 uint32_t Assembler::message(std::string text, const std::vector<ir::Expr>& values) {

@@ -57,6 +57,9 @@ class Assembler {
   void move(const ir::Move& move);
   void atomic(const ir::Atomic& atomic);
   void warp(const ir::WarpOp& op);
+  void barrier(const ir::Barrier& barrier);
+  void async(const ir::AsyncCopy& copy);
+  void sync(const ir::Sync& sync);
   void print(const ir::Print& print);
   void check(const ir::Expr& cond, const ir::Node* node, const std::string& message,
              const std::vector<ir::Expr>& values, bool assumed);

@@ -94,12 +94,19 @@ Block::Status Block::run() {
       waits = run_warp(warp) || waits;
       if (launch_.stopped) return Status::done;
     }
-    if (waits && !changed_) return Status::working;
+    if (launch_.options.seed != 0 && launch_.next_random() % 4 == 0) advance_some_task();
+    if (waits && !changed_ && !advance_some_task()) return Status::working;
     if (changed_ || waits) continue;
-    const bool ended = std::all_of(threads_.begin(), threads_.end(),
-                                   [](const Thread& t) { return t.state == Thread::State::ended; });
-    if (ended) return Status::done;
-    if (resolve_barrier()) continue;
+    const auto all_are = [&](Thread::State state) {
+      return std::all_of(threads_.begin(), threads_.end(),
+                         [&](const Thread& t) { return t.state == state; });
+    };
+    if (all_are(Thread::State::ended)) {
+      finish_copies();
+      return Status::done;
+    }
+    if (resolve_barrier() || advance_some_task()) continue;
+    if (all_are(Thread::State::at_grid)) return Status::at_grid;
     report_stuck();
     launch_.stopped = true;
     return Status::done;
@@ -132,34 +139,64 @@ bool Block::run_warp(int32_t warp) {
   return false;
 }
 
-void Block::arrive(int32_t thread, const ir::Barrier& barrier) {
-  std::vector<int32_t>& here = waiting_[static_cast<size_t>(barrier.id)];
-  here.push_back(thread);
-  if (barrier.id == 0) return;
-  const Thread& t = threads_[static_cast<size_t>(thread)];
-  const auto& first =
-      *static_cast<const ir::Barrier*>(node_at(threads_[static_cast<size_t>(here.front())]));
-  if (first.threads != barrier.threads) {
+void Block::arrive(int32_t thread, const BarrierCode& code) {
+  const ir::Barrier& barrier = *code.node;
+  Meeting& meeting = meetings_[static_cast<size_t>(barrier.id)];
+  if (barrier.id == 0) return meeting.waiting.push_back(thread);
+  Thread& t = threads_[static_cast<size_t>(thread)];
+  if (meeting.arrived++ == 0) meeting.first = &barrier;
+  if (meeting.first->threads != barrier.threads) {
     report(
         FindingKind::divergent_barrier, node_at(t),
-        format("{} waits at barrier {} for {} threads, thread {} for {} ({})", thread_text(thread),
-               barrier.id, barrier.threads, here.front(), first.threads, position_text(&first)));
+        format("{} is at barrier {} for {} threads, others for {} ({})", thread_text(thread),
+               barrier.id, barrier.threads, meeting.first->threads, position_text(meeting.first)));
     launch_.stopped = true;
     return;
   }
-  if (static_cast<int64_t>(here.size()) < barrier.threads) return;
-  order_.meet(here);
-  for (const int32_t number : here) {
+  if (barrier.arrive_only) {
+    order_.release(thread, &meeting.passed, true);
+    ++t.pc;
+    t.state = Thread::State::ready;
+  } else {
+    meeting.waiting.push_back(thread);
+  }
+  if (meeting.arrived < barrier.threads) return;
+  if (!meeting.waiting.empty()) order_.meet(meeting.waiting);
+  for (const int32_t number : meeting.waiting) {
+    order_.acquire(number, meeting.passed, true);
     Thread& other = threads_[static_cast<size_t>(number)];
     ++other.pc;
     other.state = Thread::State::ready;
   }
-  here.clear();
+  meeting = {};
+}
+
+/// Tells all threads, which are at the barrier, what it says of their conditions.
+void Block::fold(const BarrierCode& barrier) {
+  const auto holding = std::count_if(threads_.begin(), threads_.end(),
+                                     [&](const Thread& t) { return t.regs[barrier.cond] != 0; });
+  const auto all = static_cast<std::ptrdiff_t>(threads_.size());
+  const Bits result = barrier.node->fold == ir::BarrierFold::count ? static_cast<Bits>(holding)
+                      : barrier.node->fold == ir::BarrierFold::all ? Bits{holding == all}
+                                                                   : Bits{holding > 0};
+  for (Thread& t : threads_) t.regs[barrier.dst] = result;
+}
+
+void Block::meet_grid(Clocks* all) {
+  order_.meet();
+  order_.release(0, all, false);
+}
+void Block::leave_grid(const Clocks& all) {
+  for (Thread& t : threads_) {
+    order_.acquire(number_of(t), all, false);
+    t.through_grid = true;
+    t.state = Thread::State::ready;
+  }
 }
 
 /// Lets all threads go on if all are at one barrier of the block.
 bool Block::resolve_barrier() {
-  std::vector<int32_t>& here = waiting_[0];
+  std::vector<int32_t>& here = meetings_[0].waiting;
   if (here.size() != threads_.size()) return false;
   const uint32_t pc = threads_.front().pc;
   const bool together =
@@ -167,11 +204,18 @@ bool Block::resolve_barrier() {
   if (!together) return false;
   here.clear();
   order_.meet();
+  const BarrierCode& barrier = launch_.code.barriers[launch_.code.instructions[pc].a];
+  if (barrier.node->result) fold(barrier);
   for (Thread& t : threads_) {
     ++t.pc;
     t.state = Thread::State::ready;
   }
   return true;
+}
+
+void Block::report_grid(int64_t blocks) {
+  report(FindingKind::deadlock, node_at(threads_.front()),
+         format("block {} waits for the grid, of which {} blocks have come", at_, blocks));
 }
 
 std::string Block::whereabouts(int32_t thread) const {
@@ -183,10 +227,17 @@ std::string Block::whereabouts(int32_t thread) const {
     const auto& op = *static_cast<const ir::WarpOp*>(node);
     return format("is at {} ({})", ir::enum_name(op.code), position);
   }
+  if (t.state == Thread::State::at_phase) {
+    const SyncOpCode& op = launch_.code.syncs[launch_.code.instructions[t.pc].a];
+    const Access& access = launch_.code.accesses[static_cast<size_t>(op.phases)];
+    return format("waits for a phase of {} ({})", element_of(t, access), position);
+  }
+  if (t.state == Thread::State::at_group) return format("waits for copies ({})", position);
+  if (t.state == Thread::State::at_grid) return format("waits for the grid ({})", position);
   const auto& barrier = *static_cast<const ir::Barrier*>(node);
   if (barrier.id == 0) return format("waits at another one ({})", position);
   return format("waits at barrier {} ({}), where {} of {} threads are", barrier.id, position,
-                waiting_[static_cast<size_t>(barrier.id)].size(), barrier.threads);
+                meetings_[static_cast<size_t>(barrier.id)].arrived, barrier.threads);
 }
 
 /// All threads wait, or have ended, and nobody can go on.
@@ -207,13 +258,36 @@ void Block::report_stuck() {
                thread_text(number_of(*first)), number_of(*other), whereabouts(number_of(*other))));
     return;
   }
+  const auto in = [&](Thread::State state) {
+    return std::find_if(threads_.begin(), threads_.end(),
+                        [&](const Thread& t) { return t.state == state; });
+  };
+  if (const auto first = in(Thread::State::at_phase); first != threads_.end()) {
+    const SyncOpCode& op = launch_.code.syncs[launch_.code.instructions[first->pc].a];
+    const Phases& phases = *phases_at(*first, static_cast<uint32_t>(op.phases), false);
+    report(FindingKind::deadlock, op.node,
+           format("{} {}, where {} of {} arrivals and {} bytes are missing",
+                  thread_text(number_of(*first)), whereabouts(number_of(*first)), phases.pending,
+                  phases.count, phases.bytes));
+    return;
+  }
+  if (const auto first = in(Thread::State::at_grid); first != threads_.end()) {
+    const auto other = std::find_if(threads_.begin(), threads_.end(), [](const Thread& t) {
+      return t.state != Thread::State::at_grid;
+    });
+    report(
+        FindingKind::deadlock, node_at(*first),
+        format("{} {}, thread {} {}", thread_text(number_of(*first)),
+               whereabouts(number_of(*first)), number_of(*other), whereabouts(number_of(*other))));
+    return;
+  }
   const auto first = at(1);
   const auto& barrier = *static_cast<const ir::Barrier*>(node_at(*first));
   const auto ended = std::find_if(threads_.begin(), threads_.end(),
                                   [](const Thread& t) { return t.state == Thread::State::ended; });
   std::string text = format("{} waits at barrier {} for {} threads, but {} are there",
                             thread_text(number_of(*first)), barrier.id, barrier.threads,
-                            waiting_[static_cast<size_t>(barrier.id)].size());
+                            meetings_[static_cast<size_t>(barrier.id)].arrived);
   const auto elsewhere = std::find_if(threads_.begin(), threads_.end(), [&](const Thread& t) {
     return t.state == Thread::State::at_barrier &&
            static_cast<const ir::Barrier*>(node_at(t))->id != barrier.id;

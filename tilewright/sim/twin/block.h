@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tilewright/sim/twin/code.h"
+#include "tilewright/sim/twin/engines.h"
 #include "tilewright/sim/twin/memory.h"
 #include "tilewright/sim/twin/order.h"
 #include "tilewright/sim/twin/twin.h"
@@ -48,37 +49,58 @@ struct LaunchState {
 };
 
 struct Thread {
-  enum class State : uint8_t { ready, at_warp, at_barrier, ended };
+  enum class State : uint8_t { ready, at_warp, at_barrier, at_phase, at_group, at_grid, ended };
   State state = State::ready;
   uint32_t pc = 0;  // of the instruction that is next, or that it waits at
   int64_t steps = 0;
+  bool through_grid = false;  // all blocks have met where it waits
   Bits* regs = nullptr;
   std::byte* local = nullptr;
   uint8_t* written = nullptr;  // of its local bytes
+};
+
+/// A named barrier of the block.
+struct Meeting {
+  std::vector<int32_t> waiting;
+  int64_t arrived = 0;                 // with those that wait
+  const ir::Barrier* first = nullptr;  // where the first of them is
+  Clocks passed;                       // by those that went on
+};
+
+/// What a thread's fences of memory pass on: with later atomics, and from earlier ones.
+struct MemoryFence {
+  Clocks known, seen;
 };
 
 class Block {
  public:
   Block(LaunchState& launch, int64_t number);
 
-  enum class Status : uint8_t { working, done };
+  enum class Status : uint8_t { working, at_grid, done };
   /// Runs the threads until all have ended (or the launch is stopped), or until nothing but loops
   /// has happened for a while: perhaps they wait for another block.
   Status run();
 
+  /// At a barrier of the grid: adds what the block's threads know, and lets them go on with what
+  /// all blocks do.
+  void meet_grid(Clocks* all);
+  void leave_grid(const Clocks& all);
+  /// Only so many blocks have come there.
+  void report_grid(int64_t blocks);
+
  private:
-  /// Where an access leads to.
-  struct Target {
-    Memory* memory = nullptr;  // null: a local array
-    std::byte* data = nullptr;
-    int64_t byte = 0;  // from the beginning of the memory, or of the thread's local bytes
-    int bytes = 1;
-    int nibble = 0;  // bits by which a value of 4 bits is shifted
+  /// Who touches memory: a thread, or an engine on its behalf.
+  struct Actor {
+    int32_t thread = 0;
+    IntervalId now = 0;
+    const Task* task = nullptr;
   };
 
   // Execution (execute.cpp)
   void execute(int32_t number);
   bool locate(const Thread& t, const Access& access, Target* target);
+  bool locate_at(const Thread& t, const Access& access, const Index& index, int64_t count,
+                 Target* target, bool aligned = true);
   Bits load(Thread& t, uint32_t access);
   void store(Thread& t, uint32_t access, Bits value);
   void move(Thread& t, uint32_t dst, uint32_t src);
@@ -88,17 +110,43 @@ class Block {
 
   // Who touches what (touch.cpp)
   void touch(const Thread& t, uint32_t access, const Target& target, Touch how);
-  const Record* conflict(const Trace& trace, int32_t thread, const Record& me, Touch how) const;
-  void remember(Trace* trace, int32_t thread, const Record& me, Touch how);
-  void report_race(const Thread& t, const Record& me, Touch how, const Record& other,
+  void touch(const Actor& actor, uint32_t access, const Target& target, Touch how);
+  bool knows(const Actor& actor, IntervalId id) const;
+  const Record* conflict(const Trace& trace, const Actor& actor, const Record& me, Touch how) const;
+  void remember(Trace* trace, const Actor& actor, const Record& me, Touch how);
+  void report_race(const Actor& actor, const Record& me, Touch how, const Record& other,
                    const Trace& trace);
+  std::string element_of(const Actor& actor, const Access& access) const;
+  std::string name_of(const Actor& actor) const;
+
+  // Engines (engines.cpp, phases.cpp)
+  void start(Thread& t, const AsyncCode& copy);
+  bool add_pieces(Thread& t, const AsyncCode& copy, Task* task);
+  bool add_boxes(Thread& t, const AsyncCode& copy, Task* task);
+  bool advance(Task& task);
+  bool advance_some_task();
+  void read(Task& task);
+  void write(Task& task);
+  bool is_fenced(const Task& task, IntervalId id, bool is_barrier);
+  void check_fence(const Task& task, const Record& record, const Access& access);
+  void finish_copies();
+  int32_t free_engine();
+
+  /// Executes the step; false: the thread has to wait, and tries it again.
+  bool sync(Thread& t, const SyncOpCode& op);
+  bool wait_for_groups(Thread& t, const SyncOpCode& op);
+  Phases* phases_at(Thread& t, uint32_t access, bool init);
+  void arrive_at(Phases& phases, const ir::Node* node, const std::string& who);
+  void settle(Phases& phases);
+  void wake(Thread::State state);
 
   // Waiting for each other (block.cpp, warp.cpp)
   bool run_warp(int32_t warp);
   bool resolve_warp(int32_t warp);
   void execute_warp(int32_t warp, const WarpOpCode& op);
-  void arrive(int32_t thread, const ir::Barrier& barrier);
+  void arrive(int32_t thread, const BarrierCode& barrier);
   bool resolve_barrier();
+  void fold(const BarrierCode& barrier);
   void report_stuck();
 
   // Words
@@ -107,6 +155,7 @@ class Block {
   std::string thread_text(int32_t thread) const;
   std::string whereabouts(int32_t thread) const;
   std::string element_of(const Thread& t, const Access& access) const;
+  std::string element_of(const Access& access, const Index& index, int64_t count) const;
   Index index_of(const Thread& t, const Access& access) const;
   void report(FindingKind kind, const ir::Node* node, const std::string& text);
 
@@ -119,8 +168,10 @@ class Block {
   std::vector<Bits> registers_;
   std::vector<std::byte> local_;
   std::vector<uint8_t> local_written_;
-  std::array<std::vector<int32_t>, 16> waiting_;  // by number of the barrier
+  std::array<Meeting, 16> meetings_;              // by number of the barrier
   std::map<const std::byte*, Clocks> released_;   // at a location in shared memory
+  std::map<int32_t, MemoryFence> memory_fences_;  // by thread
+  Engines engines_;
   int64_t quantum_ = 0;   // iterations that the thread may still run before others have their turn
   bool changed_ = false;  // some thread began to wait, went on or ended
 };

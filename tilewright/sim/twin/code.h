@@ -38,6 +38,8 @@ enum class Code : uint8_t {
   forget,       // buffers[a] is a new one
   warp,         // warps[a]
   barrier,      // barriers[a]
+  async,        // asyncs[a]
+  sync,         // syncs[a]
   print,        // messages[a]
   fail,         // messages[a]: an assertion or assumption is false
   end,
@@ -101,6 +103,27 @@ struct WarpOpCode {
   DType dtype;
   ElementFn fold = nullptr;
 };
+struct BarrierCode {
+  const ir::Barrier* node = nullptr;
+  Reg cond = 0, dst = 0;
+};
+/// One side of an asynchronous copy: the access of its first element, and how many follow.
+struct SideCode {
+  uint32_t access = 0;
+  std::vector<int64_t> extent;
+};
+struct AsyncCode {
+  const ir::AsyncCopy* node = nullptr;
+  SideCode src, dst;
+  Reg valid = 0;
+  int64_t phases = -1;  // access of the barrier
+  ElementFn fold = nullptr;
+};
+struct SyncOpCode {
+  const ir::Sync* node = nullptr;
+  int64_t phases = -1;  // access of the barrier
+  Reg value = 0, dst = 0;
+};
 struct MessageCode {
   std::string text;
   std::vector<Reg> values;
@@ -119,7 +142,9 @@ struct LaunchCode {
   std::vector<CastCode> casts;
   std::vector<AtomicCode> atomics;
   std::vector<WarpOpCode> warps;
-  std::vector<const ir::Barrier*> barriers;
+  std::vector<BarrierCode> barriers;
+  std::vector<AsyncCode> asyncs;
+  std::vector<SyncOpCode> syncs;
   std::vector<MessageCode> messages;
   std::vector<Reg> block_vars;
   Reg thread = 0;

@@ -148,7 +148,21 @@ void Block::execute(int32_t number) {
         return leave(Thread::State::at_warp);
       case Code::barrier:
         leave(Thread::State::at_barrier);
-        return arrive(number, *code.barriers[in.a]);
+        return arrive(number, code.barriers[in.a]);
+      case Code::async:
+        t.pc = pc;
+        start(t, code.asyncs[in.a]);
+        if (launch_.stopped) return leave(Thread::State::ended);
+        break;
+      case Code::sync: {
+        t.pc = pc;
+        if (sync(t, code.syncs[in.a])) break;
+        const SyncOpCode& op = code.syncs[in.a];
+        return leave(launch_.stopped                       ? Thread::State::ended
+                     : op.phases >= 0                      ? Thread::State::at_phase
+                     : op.node->code == ir::SyncCode::grid ? Thread::State::at_grid
+                                                           : Thread::State::at_group);
+      }
       case Code::print:
         print(t, code.messages[in.a]);
         break;
@@ -179,13 +193,16 @@ Index Block::index_of(const Thread& t, const Access& access) const {
 }
 
 std::string Block::element_of(const Thread& t, const Access& access) const {
+  return element_of(access, index_of(t, access), access.count);
+}
+std::string Block::element_of(const Access& access, const Index& index, int64_t count) const {
   const BufferCode& b = launch_.code.buffers[static_cast<size_t>(access.buffer)];
   const std::string& name = b.buffer.name();
   if (b.shape.empty()) return name;
-  std::string text = element_text(name, index_of(t, access), static_cast<int>(b.shape.size()));
-  if (access.count > 1) {
+  std::string text = element_text(name, index, static_cast<int>(b.shape.size()));
+  if (count > 1) {
     text.pop_back();
-    text += format(" :+ {}]", access.count);
+    text += format(" :+ {}]", count);
   }
   return text;
 }
@@ -203,18 +220,26 @@ bool Block::locate(const Thread& t, const Access& access, Target* target) {
       return true;
     }
   }
+  return locate_at(t, access, index_of(t, access), access.count, target);
+}
+
+/// The place of `count` neighbors from an index on, for the thread's access or one like it.
+bool Block::locate_at(const Thread& t, const Access& access, const Index& index, int64_t count,
+                      Target* target, bool aligned) {
+  const BufferCode& b = launch_.code.buffers[static_cast<size_t>(access.buffer)];
+  const auto text = [&] { return element_of(access, index, count); };
   auto element = static_cast<int64_t>(t.regs[b.offset]);
   const size_t rank = b.shape.size();
   for (size_t dim = 0; dim < rank; ++dim) {
-    const int64_t i = extended(t.regs[access.index[dim].reg], access.index[dim].shift);
+    const int64_t i = index[dim];
     const auto extent = static_cast<int64_t>(t.regs[b.shape[dim]]);
-    const int64_t last = dim + 1 == rank ? i + (access.count - 1) : i;
+    const int64_t last = dim + 1 == rank ? i + (count - 1) : i;
     if (i < 0 || last >= extent) {
       std::vector<int64_t> shape;
       for (const Reg reg : b.shape) shape.push_back(static_cast<int64_t>(t.regs[reg]));
       report(FindingKind::out_of_bounds, access.node,
-             format("{}: {} is outside {} {}", thread_text(number_of(t)), element_of(t, access),
-                    b.buffer.name(), shape));
+             format("{}: {} is outside {} {}", thread_text(number_of(t)), text(), b.buffer.name(),
+                    shape));
       return false;
     }
     element += i * static_cast<int64_t>(t.regs[b.strides[dim]]);
@@ -223,7 +248,7 @@ bool Block::locate(const Thread& t, const Access& access, Target* target) {
   int64_t bit = element * b.width;
   // A view counts elements of its root without the padding.
   if (root.padding_bits != 0 && &b != &root) bit += bit / root.row_bits * root.padding_bits;
-  target->bytes = std::max(access.count * b.width / 8, 1);
+  target->bytes = static_cast<int>(std::max(count * b.width / 8, int64_t{1}));
   target->nibble = b.width < 8 ? static_cast<int>(bit & 7) : 0;
   target->byte = root.base + (bit >> 3);
   const char* what = nullptr;
@@ -265,32 +290,31 @@ bool Block::locate(const Thread& t, const Access& access, Target* target) {
     }
   }
   if (what != nullptr) {
-    report(
-        FindingKind::outside_storage, access.node,
-        format("{}: {} lies outside {}", thread_text(number_of(t)), element_of(t, access), what));
+    report(FindingKind::outside_storage, access.node,
+           format("{}: {} lies outside {}", thread_text(number_of(t)), text(), what));
     return false;
   }
-  if (access.count > 1 && target->nibble != 0) {
+  if (count > 1 && target->nibble != 0) {
     report(FindingKind::misaligned, access.node,
-           format("{}: {} begins inside a byte", thread_text(number_of(t)), element_of(t, access)));
+           format("{}: {} begins inside a byte", thread_text(number_of(t)), text()));
     return false;
   }
   if (target->memory == nullptr || target->bytes == 1) return true;
-  if (access.count > 1 && t.regs[b.strides[rank - 1]] != 1) {
+  if (count > 1 && t.regs[b.strides[rank - 1]] != 1) {
     report(
         FindingKind::misaligned, access.node,
         format("{}: {} are no neighbors in memory, their stride is {}", thread_text(number_of(t)),
-               element_of(t, access), static_cast<int64_t>(t.regs[b.strides[rank - 1]])));
+               text(), static_cast<int64_t>(t.regs[b.strides[rank - 1]])));
     return false;
   }
   const auto address = b.space == Space::shared
                            ? static_cast<uint64_t>(target->byte)
                            : static_cast<uint64_t>(reinterpret_cast<uintptr_t>(target->data));
-  const auto size = static_cast<uint64_t>(target->bytes);
-  if ((address & (size - 1)) != 0) {
+  const auto align = std::min<uint64_t>(static_cast<uint64_t>(target->bytes), 16);
+  if (aligned && address % align != 0) {
     report(FindingKind::misaligned, access.node,
            format("{}: {} has {} bytes and begins {} past a multiple of {}",
-                  thread_text(number_of(t)), element_of(t, access), size, address % size, size));
+                  thread_text(number_of(t)), text(), target->bytes, address % align, align));
     return false;
   }
   return true;
@@ -382,14 +406,20 @@ Bits Block::exchange(Thread& t, uint32_t number, const AtomicCode& atomic) {
   if (atomic.acquires) {
     const auto from = released.find(target.data);
     if (from != released.end()) order_.acquire(me, from->second, access.block_scope);
+  } else if (atomic.reads) {
+    const auto from = released.find(target.data);
+    if (from != released.end()) join_clocks(&memory_fences_[me].seen, from->second);
   }
   touch(t, number, target, Touch::atomic);
   if (atomic.releases) {
     Clocks& passed = released[target.data];
     if (!atomic.reads) passed.clear();
     order_.release(me, &passed, access.block_scope);
-  } else if (atomic.writes && !atomic.reads) {
-    released.erase(target.data);  // whoever reads this value learns nothing
+  } else if (atomic.writes) {
+    // Whoever reads this value learns nothing but what a fence has passed on.
+    if (!atomic.reads) released.erase(target.data);
+    const auto fence = memory_fences_.find(me);
+    if (fence != memory_fences_.end()) join_clocks(&released[target.data], fence->second.known);
   }
   return old;
 }

@@ -28,6 +28,16 @@ struct Trace {
   std::array<Record, 3> reads;
 };
 
+class Memory;
+/// Where an access leads to.
+struct Target {
+  Memory* memory = nullptr;  // null: a local array
+  std::byte* data = nullptr;
+  int64_t byte = 0;  // from the beginning of the memory, or of the thread's local bytes
+  int bytes = 1;
+  int nibble = 0;  // bits by which a value of 4 bits is shifted
+};
+
 class Memory {
  public:
   /// Memory of the caller.

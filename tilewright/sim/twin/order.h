@@ -7,9 +7,10 @@
 // the present one the times of the other threads; that part is forgotten at each barrier of the
 // block, so that most kernels never need more than a few numbers.
 //
-// An engine that works beside the threads (asynchronous copies) is one more member of a block: what
-// it does happens in intervals of its own, which begin with what the issuing thread knew and become
-// known to whoever waits for it.
+// An engine that works beside the threads (asynchronous copies) is one more member of a block,
+// numbered after its threads: what it does happens in intervals of its own, which begin with what
+// the issuing thread knew and become known to whoever waits for it. No barrier makes them known by
+// itself.
 //
 // Internal to sim/twin: twin.h is the interface.
 #pragma once
@@ -29,15 +30,18 @@ struct Interval {
   uint32_t epoch = 0, time = 0;
 };
 
-/// What is known of a block: all epochs before this one, and of this one the threads' times.
+/// What is known of a block: all epochs before this one, of this one the threads' times, and the
+/// times of its engines.
 struct Clock {
   uint32_t epoch = 0;
-  std::vector<uint32_t> times;
+  std::vector<uint32_t> times, engines;
 
   void join(const Clock& other);
 };
 /// What is known of several blocks, by number. Also what an atomic location passes on.
 using Clocks = std::map<int32_t, Clock>;
+
+void join_clocks(Clocks* to, const Clocks& from);
 
 /// The intervals of a launch. The number of one can be kept for as long as the launch runs.
 class Intervals {
@@ -64,6 +68,14 @@ class BlockOrder {
   }
   /// Whether all that was done in the interval happened before what the thread does now.
   bool knows(int32_t thread, IntervalId id) const;
+  /// Whether it did so before whoever has these clocks.
+  bool knows(const Clocks& clocks, IntervalId id) const;
+
+  /// A new interval of an engine, which nobody knows.
+  IntervalId begin_engine(int32_t engine);
+  /// Adds what the engine has done until now, up to the interval, to the clocks.
+  void release_engine(IntervalId id, Clocks* to) const;
+  bool is_engine(IntervalId id) const { return intervals_[id].thread >= threads_; }
 
   /// All threads of the block have met.
   void meet();
@@ -87,14 +99,18 @@ class BlockOrder {
     return times_.data() + static_cast<size_t>(thread) * static_cast<size_t>(threads_);
   }
   void widen(int32_t thread, int32_t begin, int32_t end);
+  /// Makes known to these threads (null: all) what one of them knows of engines.
+  void meet_engines(const std::vector<int32_t>* threads);
 
   Intervals& intervals_;
   int32_t block_, threads_;
   uint32_t epoch_ = 1;
   std::vector<Known> known_;
-  std::vector<uint32_t> times_;   // [threads, threads]; made when first needed
-  std::vector<Clocks> foreign_;   // of other blocks, by thread; empty: nobody knows anything
-  std::vector<uint32_t> joined_;  // scratch
+  std::vector<uint32_t> times_;  // [threads, threads]; made when first needed
+  std::vector<Clocks> foreign_;  // of other blocks, by thread; empty: nobody knows anything
+  std::vector<std::vector<uint32_t>> engines_;  // known of them, by thread; empty: nothing
+  std::vector<uint32_t> engine_times_;          // where they are
+  std::vector<uint32_t> joined_;                // scratch
 };
 
 }  // namespace tw::sim::twin

@@ -4,10 +4,27 @@
 
 namespace tw::sim::twin {
 
-const Record* Block::conflict(const Trace& trace, int32_t thread, const Record& me,
+bool Block::knows(const Actor& actor, IntervalId id) const {
+  return actor.task == nullptr ? order_.knows(actor.thread, id)
+                               : order_.knows(actor.task->known, id);
+}
+std::string Block::element_of(const Actor& actor, const Access& access) const {
+  if (actor.task == nullptr) {
+    return element_of(threads_[static_cast<size_t>(actor.thread)], access);
+  }
+  const auto& all = launch_.code.accesses;
+  return &access == &all[actor.task->code->src.access] ? actor.task->src_text
+                                                       : actor.task->dst_text;
+}
+std::string Block::name_of(const Actor& actor) const {
+  if (actor.task == nullptr) return thread_text(actor.thread);
+  return "a copy of " + thread_text(actor.thread);
+}
+
+const Record* Block::conflict(const Trace& trace, const Actor& actor, const Record& me,
                               Touch how) const {
   const auto unordered = [&](const Record& r) {
-    return r.interval != 0 && r.interval != me.interval && !order_.knows(thread, r.interval);
+    return r.interval != 0 && r.interval != me.interval && !knows(actor, r.interval);
   };
   if (unordered(trace.write)) return &trace.write;
   for (const Record& r : trace.atomics) {
@@ -27,17 +44,17 @@ const Record* Block::conflict(const Trace& trace, int32_t thread, const Record& 
   return nullptr;
 }
 
-void Block::remember(Trace* trace, int32_t thread, const Record& me, Touch how) {
+void Block::remember(Trace* trace, const Actor& actor, const Record& me, Touch how) {
   if (how == Touch::write) {
     // Whoever is ordered after this write is so after all that happened before it.
     *trace = Trace{.write = me};
     return;
   }
   const auto keep = [&](Record* slots, size_t count) {
-    size_t chosen = static_cast<size_t>(thread / kLanes) % count;
+    size_t chosen = static_cast<size_t>(actor.thread / kLanes) % count;
     for (size_t i = count; i-- > 0;) {
       if (slots[i].interval == me.interval) return;
-      if (slots[i].interval == 0 || order_.knows(thread, slots[i].interval)) chosen = i;
+      if (slots[i].interval == 0 || knows(actor, slots[i].interval)) chosen = i;
     }
     slots[chosen] = me;
   };
@@ -46,10 +63,15 @@ void Block::remember(Trace* trace, int32_t thread, const Record& me, Touch how) 
 }
 
 void Block::touch(const Thread& t, uint32_t number, const Target& target, Touch how) {
+  if (!target.memory->is_watched()) return;
+  const int32_t thread = number_of(t);
+  touch({thread, order_.now(thread)}, number, target, how);
+}
+
+void Block::touch(const Actor& actor, uint32_t number, const Target& target, Touch how) {
   Memory& memory = *target.memory;
   if (!memory.is_watched()) return;
-  const int32_t thread = number_of(t);
-  const Record me{order_.now(thread), number};
+  const Record me{actor.now, number};
   const LaunchCode& code = launch_.code;
   const auto root_of = [&](const Record& r) {
     return code.buffers[static_cast<size_t>(code.accesses[r.access].buffer)].root;
@@ -57,22 +79,25 @@ void Block::touch(const Thread& t, uint32_t number, const Target& target, Touch 
   const int64_t last = (target.byte + target.bytes - 1) / memory.unit();
   for (int64_t unit = target.byte / memory.unit(); unit <= last; ++unit) {
     Trace& trace = memory.trace(unit);
-    if (const Record* other = conflict(trace, thread, me, how)) {
-      report_race(t, me, how, *other, trace);
+    if (const Record* other = conflict(trace, actor, me, how)) {
+      report_race(actor, me, how, *other, trace);
     } else if (how == Touch::read && target.memory == &shared_ && trace.write.interval != 0 &&
                trace.atomics[0].interval == 0 && root_of(trace.write) != root_of(me)) {
       const Access& access = code.accesses[number];
       report(FindingKind::uninitialized_read, access.node,
              format("{} reads {} before it is written: {} wrote these bytes last ({})",
-                    thread_text(thread), element_of(t, access),
+                    name_of(actor), element_of(actor, access),
                     code.buffers[static_cast<size_t>(root_of(trace.write))].buffer.name(),
                     position_text(code.accesses[trace.write.access].node)));
+    } else if (actor.task != nullptr) {
+      check_fence(*actor.task, trace.write, code.accesses[number]);
+      for (const Record& r : trace.atomics) check_fence(*actor.task, r, code.accesses[number]);
     }
-    remember(&trace, thread, me, how);
+    remember(&trace, actor, me, how);
   }
 }
 
-void Block::report_race(const Thread& t, const Record& me, Touch how, const Record& other,
+void Block::report_race(const Actor& actor, const Record& me, Touch how, const Record& other,
                         const Trace& trace) {
   const LaunchCode& code = launch_.code;
   const Access& mine = code.accesses[me.access];
@@ -88,16 +113,21 @@ void Block::report_race(const Thread& t, const Record& me, Touch how, const Reco
       &other >= trace.reads.data() && &other < trace.reads.data() + trace.reads.size();
   const Touch was = &other == &trace.write ? Touch::write : was_read ? Touch::read : Touch::atomic;
   const Interval& then = launch_.intervals[other.interval];
-  const int32_t thread = number_of(t);
+  const int32_t thread = actor.thread;
+  const bool was_copied = order_.is_engine(other.interval);
   const std::vector<int64_t> their_block = place_in(then.block, launch_.grid);
   std::string through;
   const ir::Buffer& buffer = code.buffers[static_cast<size_t>(mine.buffer)].buffer;
   const ir::Buffer& their_buffer = code.buffers[static_cast<size_t>(theirs.buffer)].buffer;
   if (!buffer.same_as(their_buffer)) through = ", as " + their_buffer.name();
-  std::string text = format("{} is {} by thread {} of block {} ({}{}) and {} by thread {}",
-                            element_of(t, mine), verb(was), then.thread, their_block,
-                            position_text(theirs.node), through, verb(how), thread);
-  if (then.block != number_) {
+  std::string text =
+      format("{} is {} by {} of block {} ({}{}) and {} by {}thread {}", element_of(actor, mine),
+             verb(was), was_copied ? "a copy" : format("thread {}", then.thread), their_block,
+             position_text(theirs.node), through, verb(how),
+             actor.task == nullptr ? "" : "a copy of ", thread);
+  if (then.block == number_ && (was_copied || actor.task != nullptr)) {
+    text += " with no barrier or wait for the copy between";
+  } else if (then.block != number_) {
     text += format(" of block {}; only atomics and the end of a launch order blocks", at_);
   } else if (then.thread / kLanes == thread / kLanes) {
     text += " with no sync_warp or barrier between";

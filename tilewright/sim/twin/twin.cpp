@@ -204,6 +204,10 @@ void Run::watch(const LaunchCode& code) {
                     8);
     });
   }
+  for (const AsyncCode& copy : code.asyncs) {
+    for_memories(code.accesses[copy.dst.access].buffer,
+                 [&](int m, const BufferCode&) { written[static_cast<size_t>(m)] = true; });
+  }
   for (const Instruction& in : code.instructions) {
     const bool writes = in.code == Code::store || in.code == Code::move_out ||
                         (in.code == Code::atomic && code.atomics[in.b].writes);
@@ -251,6 +255,8 @@ bool Run::launch(const ir::Launch& launch) {
   // Blocks run one after the other. One that only goes round in a loop may wait for another, so
   // the next one begins and both take turns.
   std::deque<std::unique_ptr<Block>> begun;
+  std::vector<std::unique_ptr<Block>> at_grid;
+  const size_t blocks = waiting.size();
   while ((!waiting.empty() || !begun.empty()) && !state.stopped) {
     if (!waiting.empty()) {
       begun.push_front(std::make_unique<Block>(state, waiting.front()));
@@ -258,7 +264,22 @@ bool Run::launch(const ir::Launch& launch) {
     }
     std::unique_ptr<Block> block = std::move(begun.front());
     begun.pop_front();
-    if (block->run() == Block::Status::working) begun.push_back(std::move(block));
+    const Block::Status status = block->run();
+    if (status == Block::Status::working) begun.push_back(std::move(block));
+    if (status != Block::Status::at_grid) continue;
+    at_grid.push_back(std::move(block));
+    if (at_grid.size() < blocks) continue;
+    Clocks all;
+    for (const auto& each : at_grid) each->meet_grid(&all);
+    for (auto& each : at_grid) {
+      each->leave_grid(all);
+      begun.push_back(std::move(each));
+    }
+    at_grid.clear();
+  }
+  if (!at_grid.empty() && !state.stopped) {
+    at_grid.front()->report_grid(static_cast<int64_t>(at_grid.size()));
+    state.stopped = true;
   }
   return !state.stopped;
 }

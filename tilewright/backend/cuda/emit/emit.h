@@ -17,6 +17,15 @@ struct EmitOptions {
   bool line_info = false;  // #line directives with the author's positions
 };
 
+/// A box of a tensor as engines copy it: what the descriptor is made from that a launch passes.
+struct TensorMap {
+  ir::Buffer tensor;
+  std::vector<int64_t> box;  // extents, the innermost last
+  int64_t swizzle = 0;       // bytes; 0: none
+};
+/// The descriptors of a launch, in the order of its parameters.
+std::vector<TensorMap> tensor_maps(const ir::Launch& launch);
+
 /// The options of a program (language 14.3).
 EmitOptions emit_options(const ir::Program& program);
 
@@ -26,7 +35,8 @@ EmitOptions emit_options(const ir::Program& program);
 ///
 /// under the name in `entries`. Its parameters are the fields of the packed block of
 /// backend::metadata_of, in that order: an array of pointers to the fields is what cuLaunchKernel
-/// takes. It wants `launch.shared_bytes` of dynamic shared memory.
+/// takes. After them come the descriptors of tensor_maps, of 128 bytes each. It wants
+/// `launch.shared_bytes` of dynamic shared memory.
 ///
 /// Results are those of sim/interpreter.h bit by bit, but for the functions that only approximate,
 /// for NaNs, and where an operation is contracted or fast. Fast min and max take -0 as less than 0.

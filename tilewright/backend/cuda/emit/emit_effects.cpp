@@ -57,8 +57,21 @@ std::string escaped(std::string_view text) {
 
 void Emitter::barrier(const ir::Barrier& barrier) {
   const std::string reason = barrier.reason.empty() ? "" : "  // " + barrier.reason;
+  if (barrier.fold != ir::BarrierFold::none) {
+    const bool counts = barrier.fold == ir::BarrierFold::count;
+    const char* name = counts                                 ? "__syncthreads_count"
+                       : barrier.fold == ir::BarrierFold::all ? "__syncthreads_and"
+                                                              : "__syncthreads_or";
+    const Text cond = value(barrier.cond);
+    const std::string result = names_.make(barrier.result.name());
+    line(format("const {} {} = {}({}){};{}", counts ? "i32" : "bool", result, name, cond.s,
+                counts ? "" : " != 0", reason));
+    vars_[barrier.result] = result;
+    return;
+  }
   if (barrier.id == 0) return line("__syncthreads();" + reason);
-  line(format("named_barrier<{}, {}>();{}", barrier.id, barrier.threads, reason));
+  line(format("named_barrier{}<{}, {}>();{}", barrier.arrive_only ? "_arrive" : "", barrier.id,
+              barrier.threads, reason));
 }
 
 void Emitter::warp(const ir::WarpOp& warp) {

@@ -40,6 +40,7 @@ void Emitter::line(const std::string& text) {
 /// be aligned for wide accesses.
 void Emitter::scan(const ir::Launch& launch) {
   is_early_ = launch.dependent_launch;
+  maps_ = tensor_maps(launch);
   ir::for_each_expr(launch.body, [&](const ir::Expr& e) {
     if (const auto* load = e.try_as<ir::Load>()) read_.insert(load->buffer.root());
   });
@@ -57,6 +58,16 @@ void Emitter::scan(const ir::Launch& launch) {
       read_.insert(move->src.root());
       moved_.insert(move->src.root());
       moved_.insert(move->dst.root());
+    }
+    if (const auto* copy = s.try_as<ir::AsyncCopy>()) {
+      written_.insert(copy->dst.buffer.root());
+      read_.insert(copy->src.buffer.root());
+      if (copy->fold != ir::CopyFold::none) read_.insert(copy->dst.buffer.root());
+      moved_.insert(copy->src.buffer.root());
+      moved_.insert(copy->dst.buffer.root());
+    }
+    if (const auto* sync = s.try_as<ir::Sync>()) {
+      waits_ = waits_ || sync->code == ir::SyncCode::wait_previous;
     }
   });
 }
@@ -107,6 +118,9 @@ std::string Emitter::parameters(const ir::Program& program, const ir::Launch& la
     throw Error(codes::tgt_03, launch.loc, "{}: {} parameters, a kernel on cuda has 64 at most",
                 program.name, list.size());
   }
+  for (size_t i = 0; i < maps_.size(); ++i) {
+    list.push_back(format("const __grid_constant__ tensor_map map_{}", i));
+  }
   std::string text;
   for (size_t i = 0; i < list.size(); ++i) text += (i == 0 ? "\n    " : ",\n    ") + list[i];
   return text;
@@ -136,7 +150,7 @@ std::string Emitter::kernel(const ir::Program& program, const ir::Launch& launch
                                   parameters(program, launch));
   ++indent_;
   if (launch.shared_bytes > 0) line("extern __shared__ __align__(128) u8 shared[];");
-  if (launch.dependent_launch) line("wait_for_launch_ahead();");
+  if (launch.dependent_launch && !waits_) line("wait_for_launch_ahead();");
   indices(launch);
   stmt(launch.body);
   --indent_;

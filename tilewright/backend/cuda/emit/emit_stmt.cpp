@@ -45,6 +45,10 @@ void Emitter::stmt(const ir::Stmt& s) {
       return barrier(s.as<ir::Barrier>());
     case ir::Kind::WarpOp:
       return warp(s.as<ir::WarpOp>());
+    case ir::Kind::AsyncCopy:
+      return async(s.as<ir::AsyncCopy>());
+    case ir::Kind::Sync:
+      return sync(s.as<ir::Sync>());
     case ir::Kind::Print:
       return print(s.as<ir::Print>());
     case ir::Kind::Assert:

@@ -1,5 +1,6 @@
 // The state of emitting one kernel. Its functions are in emit_launch.cpp (the frame),
-// emit_stmt.cpp, emit_expr.cpp, emit_ops.cpp, emit_cast.cpp, emit_memory.cpp and emit_effects.cpp.
+// emit_stmt.cpp, emit_expr.cpp, emit_ops.cpp, emit_cast.cpp, emit_memory.cpp, emit_effects.cpp and
+// emit_async.cpp.
 #pragma once
 
 #include <map>
@@ -123,6 +124,10 @@ class Emitter {
   void atomic(const ir::Atomic& atomic);
   void barrier(const ir::Barrier& barrier);
   void warp(const ir::WarpOp& warp);
+  void async(const ir::AsyncCopy& copy);
+  void tensor_copy(const ir::AsyncCopy& copy);
+  void bulk_fold(const ir::AsyncCopy& copy, const Place& to, const Place& from, int64_t bytes);
+  void sync(const ir::Sync& sync);
   void print(const ir::Print& print);
   void check(const ir::Assert& check);
   void print_line(const std::string& message, const std::vector<ir::Expr>& values,
@@ -139,6 +144,8 @@ class Emitter {
   std::map<ir::Buffer, std::string, ir::ById> buffers_;
   std::map<ir::Buffer, Text, ir::ById> view_offset_;  // of views without a pointer of their own
   std::set<ir::Buffer, ir::ById> read_, written_, moved_;  // roots
+  std::vector<TensorMap> maps_;                            // parameters after all others
+  bool waits_ = false;                      // for the launch ahead, in a statement of its own
   bool is_early_ = false;                   // it may begin before the launch ahead has ended
   std::map<ir::Expr, int, ir::ById> uses_;  // in the statement
   std::vector<std::map<ir::Expr, Text, ir::ById>> memo_{1};  // a scope per lazy operand

@@ -105,3 +105,8 @@ template <int kId, int kThreads>
 __device__ __forceinline__ void named_barrier() {
   asm volatile("bar.sync %0, %1;" : : "n"(kId), "n"(kThreads) : "memory");
 }
+//# named_barrier_arrive
+template <int kId, int kThreads>
+__device__ __forceinline__ void named_barrier_arrive() {
+  asm volatile("bar.arrive %0, %1;" : : "n"(kId), "n"(kThreads) : "memory");
+}
