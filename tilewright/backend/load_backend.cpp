@@ -8,6 +8,7 @@
 
 #include "tilewright/backend/backend.h"
 #include "tilewright/backend/build_id.h"
+#include "tilewright/backend/substitute.h"
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
 
@@ -40,6 +41,16 @@ const Backend& open_backend(const std::string& name) {
   return *exported.backend;
 }
 
+/// The backends in use by name.
+struct Loaded {
+  std::mutex mutex;
+  std::map<std::string, const Backend*> backends;
+};
+Loaded& loaded() {
+  static Loaded all;
+  return all;
+}
+
 }  // namespace
 
 const char* build_id() { return TW_BUILD_ID; }
@@ -57,12 +68,15 @@ std::vector<std::string> installed_backends() {
 }
 
 const Backend& load_backend(const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::string, const Backend*> loaded;
-  const std::lock_guard lock(mutex);
-  const Backend*& backend = loaded[name];
+  const std::lock_guard lock(loaded().mutex);
+  const Backend*& backend = loaded().backends[name];
   if (backend == nullptr) backend = &open_backend(name);
   return *backend;
+}
+
+void substitute_backend(const Backend& backend) {
+  const std::lock_guard lock(loaded().mutex);
+  loaded().backends[backend.name()] = &backend;
 }
 
 }  // namespace tw::backend
