@@ -47,6 +47,22 @@ TEST(LowerThreads, FoldsGroupsInsideAWarp) {
   } })");
 }
 
+TEST(LowerThreads, FoldsIntegersOfAWarpByOneInstruction) {
+  const ir::Program program = after(ir::parse_program(R"(tilewright ir 1 program "p" {
+  input X: i32[256] output Y: i32[1]
+  launch b in 1 with threads=[32] {
+    alloc x: i32[256] fragment
+    copy X[0 :+ 256] -> x
+    alloc m: i32[1] fragment
+    reduce max x -> m over [0]
+    copy m -> Y[0 :+ 1]
+  } })"),
+                                    "simplify_threads");
+  const std::string text = ir::print(program);
+  EXPECT_NE(text.find("reduce_max"), std::string::npos) << text;
+  EXPECT_EQ(text.find("shfl"), std::string::npos) << text;
+}
+
 TEST(LowerThreads, GuardsWhatMayLieOutside) {
   expect_thread_ir("axpy", R"(tilewright ir 1 program "axpy" {
   symbol n input X: f32[n] inout Y: f32[n]

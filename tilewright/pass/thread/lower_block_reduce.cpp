@@ -1,7 +1,9 @@
-// Reductions over a block: slots of a thread first, then lanes of its warp by shuffles, then warps
-// through shared memory. The order is fixed, so repeated runs give the same bits.
+// Reductions over a block: slots of a thread first, then lanes of its warp by shuffles (integers of
+// a whole warp by one instruction), then warps through shared memory. The order is fixed, so
+// repeated runs give the same bits.
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "tilewright/ir/build.h"
@@ -107,7 +109,40 @@ class Combine {
     return ir::for_(i, ir::index(0), ir::index(count_), body(i), ir::LoopKind::unrolled);
   }
 
+  /// The instruction that folds a value over the whole warp, if there is one.
+  std::optional<ir::WarpCode> whole_warp(const std::vector<Digit>& lanes) const {
+    int64_t folded = 1;
+    for (const Digit& d : lanes) folded *= d.extent;
+    if (folded != kWarp || (values_.dtype() != i32 && values_.dtype() != u32)) return {};
+    switch (kind_) {
+      case ir::ReduceKind::sum:
+        return ir::WarpCode::reduce_add;
+      case ir::ReduceKind::min:
+        return ir::WarpCode::reduce_min;
+      case ir::ReduceKind::max:
+        return ir::WarpCode::reduce_max;
+      case ir::ReduceKind::bit_and:
+        return ir::WarpCode::reduce_and;
+      case ir::ReduceKind::bit_or:
+        return ir::WarpCode::reduce_or;
+      case ir::ReduceKind::bit_xor:
+        return ir::WarpCode::reduce_xor;
+      default:
+        return {};
+    }
+  }
+
   Stmt over_lanes_of(const std::vector<Digit>& lanes, const Expr& i) const {
+    if (const auto code = whole_warp(lanes)) {
+      const Var total = Var::make("total", values_.dtype());
+      return ir::seq({ir::make<ir::WarpOp>({},
+                                           [&](ir::WarpOp& n) {
+                                             n.code = *code;
+                                             n.args = {ir::load(values_, {i}, true)};
+                                             n.result = total;
+                                           }),
+                      ir::store(values_, {i}, total, true)});
+    }
     std::vector<Stmt> stmts;
     for (auto d = lanes.rbegin(); d != lanes.rend(); ++d) {
       for (int64_t distance = d->stride * d->extent / 2; distance >= d->stride; distance /= 2) {
