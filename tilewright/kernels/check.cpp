@@ -57,11 +57,27 @@ void check_shape(std::string_view function, const Named& t, const Shape& shape,
              t.tensor, shape, like.empty() ? "" : " ", like);
 }
 
+void check_columns(std::string_view function, const Named& t) {
+  TW_REQUIRE(t.tensor.dim(-1) > 0, "{}: {} is {}, its rows must have at least one element",
+             function, t.name, t.tensor);
+}
+
 void check_like(std::string_view function, const Named& t, const Named& other) {
   const bool same =
       t.tensor.shape() == other.tensor.shape() && t.tensor.dtype() == other.tensor.dtype();
   TW_REQUIRE(same, "{}: {} is {}, it must be {} {} like {}", function, t.name, t.tensor,
              other.tensor.dtype(), other.tensor.shape(), other.name);
+}
+
+Tensor as_bits(std::string_view function, const Named& t) {
+  const Tensor& x = t.tensor;
+  for (const DType word : {u8, u16, u32, u64}) {
+    if (word.bits() == x.dtype().bits()) {
+      return {x.data(), word, x.shape(), x.strides(), x.device()};
+    }
+  }
+  throw Error({}, {}, "{}: {} is {}, its elements must have 8, 16, 32 or 64 bits", function, t.name,
+              x);
 }
 
 std::array<Tensor, 3> as_rows(std::string_view function, std::initializer_list<Named> tensors) {

@@ -30,6 +30,8 @@ void check_dtype(std::string_view function, const Named& t, std::initializer_lis
 /// `rms_norm: w is f32 [9], it must be [8]`; `like` says where that comes from, may be empty.
 void check_shape(std::string_view function, const Named& t, const Shape& shape,
                  std::string_view like = {});
+/// `max: x is f32 [4, 0], its rows must have at least one element`.
+void check_columns(std::string_view function, const Named& t);
 /// Shape and dtype of another tensor.
 void check_like(std::string_view function, const Named& t, const Named& other);
 
@@ -37,6 +39,10 @@ void check_like(std::string_view function, const Named& t, const Named& other);
 /// `gather_rows: y f32 [4, 8] shares memory with table f32 [9, 8]; pass a copy of one`.
 void check_apart(std::string_view function, const Named& out, std::initializer_list<Named> inputs,
                  bool in_place = false);
+
+/// The same memory as words without a meaning: one kernel for all formats of a width.
+/// `copy: x is e2m1 [4, 8], its elements must have 8, 16, 32 or 64 bits`.
+Tensor as_bits(std::string_view function, const Named& t);
 
 /// Up to three tensors of one shape as matrices, for kernels that treat each element alike: one row
 /// of all elements where none has gaps, else the rows along the last dimension.

@@ -31,25 +31,17 @@ const Jit& kernel() {
   return jit;
 }
 
-/// The same memory as words without a meaning: one kernel for all formats of a width.
-Tensor as_bits(const Tensor& t) {
-  const int bits = t.dtype().bits();
-  return {t.data(), bits == 8 ? u8 : bits == 16 ? u16 : u32, t.shape(), t.strides(), t.device()};
-}
-
 }  // namespace
 
 void gather_rows(const Tensor& table, const Tensor& index, const Tensor& y, Stream stream) {
   check_rank("gather_rows", {"table", table}, 2);
-  const int bits = table.dtype().bits();
-  TW_REQUIRE(bits == 8 || bits == 16 || bits == 32,
-             "gather_rows: table is {}, its elements must have 8, 16 or 32 bits", table);
   check_rank("gather_rows", {"index", index}, 1);
   check_dtype("gather_rows", {"index", index}, {i32, i64});
   check_dtype("gather_rows", {"y", y}, {table.dtype()});
   check_shape("gather_rows", {"y", y}, {index.dim(0), table.dim(1)}, "[n, h]");
   check_apart("gather_rows", {"y", y}, {{"table", table}, {"index", index}});
-  const Tensor from = as_bits(table), to = as_bits(y);
+  const Tensor from = as_bits("gather_rows", {"table", table}),
+               to = as_bits("gather_rows", {"y", y});
   kernel()({from.dtype(), index.dtype()}, {{"h", table.dim(1)}}, y.device().kind)
       .launch(stream, {from, index, to});
 }
