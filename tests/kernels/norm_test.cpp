@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/kernels/devices.h"
 #include "tests/kernels/tensors.h"
 #include "tests/reference/norm.h"
 #include "tests/reference/tolerance.h"
@@ -10,8 +11,10 @@
 namespace tw {
 namespace {
 
+using test::on;
 using test::random_tensor;
 using test::values;
+using test::Where;
 
 struct Case {
   DType dtype;
@@ -90,6 +93,88 @@ TEST(Softmax, HandlesLargeValuesAndSpecialRows) {
   kernels::softmax(x, 1.0F, y);
   test::expect_close(y, {0.5, 0.5, 0, 0, 0.5, 0.5, nan, nan, nan, nan, nan, nan}, 1e-6, 0,
                      "special rows");
+}
+
+/// The sum as it is stored, which is what the norm is of.
+std::vector<double> sum_of(const Tensor& x, const Tensor& residual) {
+  OwnedTensor sum(x.dtype(), x.shape());
+  std::vector<double> list = values(x);
+  const std::vector<double> right = values(residual);
+  for (size_t i = 0; i < list.size(); ++i) {
+    list[i] = static_cast<float>(list[i] + right[i]);
+  }
+  test::assign(sum, list);
+  return values(sum);
+}
+
+TEST(ResidualNorms, AgreeWithTheReference) {
+  for (const bool twin : {false, true}) {
+    const Where where = twin ? Where::twin : Where::cpu;
+    for (const Case& c : cases()) {
+      if (twin && c.n > 5) continue;
+      const OwnedTensor w = random_tensor(f32, {c.h}, 2), b = random_tensor(f32, {c.h}, 3);
+      const OwnedTensor residual = random_tensor(c.dtype, {c.n, c.h}, 4);
+      for (const bool centers : {false, true}) {
+        run(c, [&](const Tensor& x, const Tensor& y) {
+          const OwnedTensor sum = test::filled_tensor(c.dtype, {c.n, c.h}, 7);
+          if (centers) {
+            kernels::residual_layer_norm(on(where, x), on(where, residual), on(where, w),
+                                         on(where, b), 1e-5F, on(where, y), on(where, sum));
+          } else {
+            kernels::residual_rms_norm(on(where, x), on(where, residual), on(where, w), 1e-5F,
+                                       on(where, y), on(where, sum));
+          }
+          const std::vector<double> wanted = sum_of(x, residual);
+          EXPECT_EQ(values(sum), wanted) << name(c);
+          test::expect_close(y,
+                             centers ? reference::layer_norm(wanted, values(w), values(b), 1e-5F)
+                                     : reference::rms_norm(wanted, values(w), 1e-5F),
+                             tolerance(c), 1e-5, name(c));
+        });
+      }
+    }
+  }
+}
+
+TEST(ResidualNorms, UpdateInPlaceAsModelsDo) {
+  const OwnedTensor x = random_tensor(bf16, {5, 70}, 1), residual = random_tensor(bf16, {5, 70}, 2);
+  const OwnedTensor w = random_tensor(bf16, {70}, 3), y(bf16, {5, 70}), sum(bf16, {5, 70});
+  kernels::residual_rms_norm(x, residual, w, 1e-6F, y, sum);
+  kernels::residual_rms_norm(x, residual, w, 1e-6F, x, residual);
+  EXPECT_EQ(values(x), values(y));
+  EXPECT_EQ(values(residual), values(sum));
+}
+
+TEST(ResidualNorms, OfNaNAndInfinities) {
+  OwnedTensor x(f32, {3, 2}), residual(f32, {3, 2}), y(f32, {3, 2}), sum(f32, {3, 2});
+  const OwnedTensor w = test::filled_tensor(f32, {2}, 1);
+  test::assign(x, {NAN, 1, INFINITY, 1, 3, 4});
+  test::assign(residual, {1, 1, 1, 1, 0, 0});
+  kernels::residual_rms_norm(x, residual, w, 0, y, sum);
+  test::expect_close(sum, {NAN, 2, INFINITY, 2, 3, 4}, 0, 0, "sum");
+  test::expect_close(y, {NAN, NAN, NAN, 0, 3 / std::sqrt(12.5), 4 / std::sqrt(12.5)}, 1e-6, 0, "y");
+}
+
+TEST(ResidualNorms, BecomeCubins) {
+  const test::AlsoToCubin cubins;
+  if (!cubins.skip_reason().empty()) GTEST_SKIP() << cubins.skip_reason();
+  const auto t = [](const OwnedTensor& x) { return on(Where::twin, x); };
+  const OwnedTensor x = random_tensor(bf16, {1, 2048}, 1),
+                    residual = random_tensor(bf16, {1, 2048}, 2);
+  const OwnedTensor w = random_tensor(bf16, {2048}, 3), y(bf16, {1, 2048}), sum(bf16, {1, 2048});
+  kernels::residual_rms_norm(t(x), t(residual), t(w), 1e-6F, t(y), t(sum));
+  kernels::residual_layer_norm(t(x), t(residual), t(w), t(w), 1e-6F, t(y), t(sum));
+}
+
+TEST(ResidualNorms, RejectArgumentsThatDoNotFit) {
+  const OwnedTensor x(f32, {4, 8}), y(f32, {4, 8}), half(bf16, {4, 8}), w(f32, {8}), b(f32, {9});
+  EXPECT_EQ(test::error_of([&] { kernels::residual_rms_norm(x, half, w, 1e-6F, y, x); }),
+            "residual_rms_norm: residual is bf16 [4, 8], it must be f32 [4, 8] like x");
+  EXPECT_EQ(
+      test::error_of([&] { kernels::residual_rms_norm(x, y, w, 1e-6F, x, x); }),
+      "residual_rms_norm: y f32 [4, 8] shares memory with sum f32 [4, 8]; pass a copy of one");
+  EXPECT_EQ(test::error_of([&] { kernels::residual_layer_norm(x, x, w, b, 1e-6F, y, x); }),
+            "residual_layer_norm: b is f32 [9], it must be f32 [8] like w");
 }
 
 TEST(Norms, NoColumns) {

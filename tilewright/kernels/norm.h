@@ -18,6 +18,13 @@ void rms_norm(const Tensor& x, const Tensor& w, float eps, const Tensor& y, Stre
 void layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps, const Tensor& y,
                 Stream stream = {});
 
+/// sum[i, :] = x[i, :] + residual[i, :], rounded to their dtype, and y[i, :] = its norm by the
+/// formulas above. residual and sum are like x; y and sum may be x or residual, but not the same.
+void residual_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& w, float eps,
+                       const Tensor& y, const Tensor& sum, Stream stream = {});
+void residual_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& w, const Tensor& b,
+                         float eps, const Tensor& y, const Tensor& sum, Stream stream = {});
+
 /// y[i, :] = exp(scale * x[i, :] - max) / sum of the same. A row that holds NaN or +inf, or only
 /// -inf, is NaN. x, y: [n, h] f32, bf16 or f16, the same.
 void softmax(const Tensor& x, float scale, const Tensor& y, Stream stream = {});
