@@ -20,11 +20,16 @@ using Dtype = std::optional<std::string>;
 
 void bind_activation(nb::module_& m);
 void bind_attention(nb::module_& m);
+void bind_elementwise(nb::module_& m);
 void bind_gather(nb::module_& m);
 void bind_gemm(nb::module_& m);
 void bind_kernel(nb::module_& m);
+void bind_move(nb::module_& m);
 void bind_norm(nb::module_& m);
 void bind_pool(nb::module_& m);
 void bind_quant(nb::module_& m);
+void bind_reduce(nb::module_& m);
+void bind_scan(nb::module_& m);
+void bind_select(nb::module_& m);
 
 }  // namespace tw::python

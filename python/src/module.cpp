@@ -67,10 +67,15 @@ NB_MODULE(_tilewright, m) {
         "Version, build id, targets, threads of a launch and folder of the disk cache.");
   bind_activation(m);
   bind_attention(m);
+  bind_elementwise(m);
   bind_gather(m);
   bind_gemm(m);
   bind_kernel(m);
+  bind_move(m);
   bind_norm(m);
   bind_pool(m);
   bind_quant(m);
+  bind_reduce(m);
+  bind_scan(m);
+  bind_select(m);
 }

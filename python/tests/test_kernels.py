@@ -130,6 +130,63 @@ def test_gather_copies_rows_and_zeros_what_is_outside(dtype: str) -> None:
     assert not found[2:4].any()
 
 
+def test_scatter_adds_rows_and_leaves_out_what_is_outside() -> None:
+    x, out = random((5, 7)), np.ones((3, 7), "float32")
+    index = np.array([2, 0, 2, -1, 3])
+    assert tw.scatter_add_rows(x, index, out=out) is out
+    expect_close(out, 1 + np.stack([x[1], np.zeros(7), x[0] + x[2]]), 4)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_folds_of_rows_agree_with_numpy(shape: tuple[int, int]) -> None:
+    x = random(shape)
+    expect_close(tw.sum(x), x.sum(1), shape[1])
+    np.testing.assert_array_equal(tw.max(x), x.max(1))
+    np.testing.assert_array_equal(tw.argmax(x), x.argmax(1))
+    expect_close(tw.cumsum(x), x.cumsum(1), shape[1])
+    assert tw.sum(x.astype("float16"), out_dtype="f32").dtype == np.float32
+    k = min(4, shape[1])
+    values, indices = tw.top_k(x, k)
+    order = np.argsort(-x, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+
+
+def test_max_and_argmax_ignore_nan_unless_asked() -> None:
+    x = np.array([[1, np.nan, 3, 3]], "float32")
+    assert tw.max(x)[0] == 3 and tw.argmax(x)[0] == 2
+    assert np.isnan(tw.max(x, propagate_nan=True)[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64"])
+def test_moves_keep_elements(dtype: str) -> None:
+    x = (100 * np.abs(random((3, 40, 33)))).astype("uint8").astype(dtype)
+    np.testing.assert_array_equal(tw.transpose(x), x.transpose(0, 2, 1))
+    np.testing.assert_array_equal(tw.transpose(x[0]), x[0].T)
+    np.testing.assert_array_equal(tw.copy(x[:, ::2, 5:20]), x[:, ::2, 5:20])
+
+
+def test_elementwise_functions_broadcast() -> None:
+    a, b = random((3, 4, 33)), random((4, 1), seed=1)
+    np.testing.assert_array_equal(tw.add(a, b), a + b)
+    np.testing.assert_array_equal(tw.mul(b, a), a * b)
+    np.testing.assert_array_equal(tw.add_relu(a, b), np.maximum(a + b, 0))
+    silu = reference.ACTIVATIONS["silu"]
+    expect_close(tw.silu_and_mul(random((5, 66))), silu(random((5, 66))[:, :33]) * random((5, 66))[:, 33:], 8)
+    with pytest.raises(ValueError, match=r"add: b is f32 \[4, 1\], it doesn't broadcast"):
+        tw.add(random((5, 3)), b)
+
+
+def test_residual_norms_are_norms_of_the_sum() -> None:
+    x, residual, w, b = random((5, 33)), random((5, 33), seed=1), random((33,)), random((33,))
+    y, total = tw.residual_rms_norm(x, residual, w)
+    np.testing.assert_array_equal(total, x + residual)
+    expect_close(y, reference.rms_norm(x + residual, w, 1e-6), 8)
+    y, total = tw.residual_layer_norm(x, residual, w, b, out=x, sum=residual)
+    assert y is x and total is residual
+    expect_close(y, reference.layer_norm(total, w, b, 1e-5), 16)
+
+
 def test_pool_means_each_sequence() -> None:
     x, bounds = random((7, 10)), np.array([0, 3, 3, 7], "int32")
     wanted = np.stack([x[:3].mean(0), np.zeros(10), x[3:].mean(0)])
