@@ -17,7 +17,7 @@ EPS = 1e-5
 
 
 def run(context: Context) -> Iterator[Record]:
-    for cases in (memory_bound, gemm, gemm_bf16, batched_gemm, attention):
+    for cases in (memory_bound, rows, gemm, gemm_bf16, batched_gemm, attention):
         for case in cases(context):
             yield context.measure("cpu", case)
 
@@ -105,6 +105,31 @@ def memory_bound(context: Context) -> Iterator[Case]:
             {},
             x.nbytes + q.nbytes + sf.nbytes,
         )
+
+
+def rows(context: Context) -> Iterator[Case]:
+    """Folds, scans and moves of a matrix; those that write one have a copy as their ceiling."""
+    n = h = context.size(4096)
+    shape = [n, h]
+    x, y, out, index = random(n, h), np.empty((n, h), "float32"), random(n), np.empty(n, "int64")
+    ceiling = memory_copy(context.threads, x.nbytes)
+
+    def case(name: str, ours: object, numpy: object, moved: int) -> Case:
+        return Case(name, "f32", shape, ours, {"numpy": numpy}, bytes=moved, ceiling=ceiling)
+
+    if context.wants("sum"):
+        yield case("sum", lambda: tw.sum(x, out=out), lambda: x.sum(1), x.nbytes)
+    if context.wants("argmax"):
+        yield case("argmax", lambda: tw.argmax(x, out=index), lambda: x.argmax(1), x.nbytes)
+    if context.wants("transpose"):
+        yield case(
+            "transpose",
+            lambda: tw.transpose(x, out=y),
+            lambda: np.ascontiguousarray(x.T),
+            2 * x.nbytes,
+        )
+    if context.wants("add"):
+        yield case("add", lambda: tw.add(x, x, out=y), lambda: np.add(x, x), 2 * x.nbytes)
 
 
 def gemm(context: Context) -> Iterator[Case]:

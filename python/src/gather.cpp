@@ -24,7 +24,7 @@ void bind_gather(nb::module_& m) {
       [](const Array& x_, const Array& index_, const MaybeArray& out, const Dtype& dtype) {
         Call call("scatter_add_rows", dtype);
         const Tensor x = call.input("x", x_), index = call.input("index", index_);
-        const Tensor y = call.output("out", out, x.dtype(), {});
+        const Tensor y = call.output("out", out, x.dtype(), Shape());
         call.run([&](Stream stream) { kernels::scatter_add_rows(x, index, y, stream); });
         return call.result();
       },

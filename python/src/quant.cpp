@@ -55,9 +55,8 @@ void bind_quant(nb::module_& m) {
         return call.result();
       },
       "x"_a, "to"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
-      "x in another dtype (f64, f32, f16, bf16, e4m3, e5m2), rounded to the nearest even; e4m3 "
-      "and\n"
-      "e5m2 saturate.");
+      "x in another dtype (f64, f32, tf32, f16, bf16, e4m3, e5m2, e8m0), rounded to the nearest\n"
+      "even; e4m3 and e5m2 saturate, e8m0 is the next power of two.");
 }
 
 }  // namespace tw::python

@@ -13,7 +13,7 @@ void bind_reduce(nb::module_& m) {
         Call call("sum", dtype);
         const Tensor x = call.input("x", x_);
         const DType result = out_dtype ? dtype_named(*out_dtype) : x.dtype();
-        const Tensor y = call.output("out", out, result, {dim_or_0(x, 0)});
+        const Tensor y = call.output("out", out, result, Shape{dim_or_0(x, 0)});
         call.run([&](Stream stream) { kernels::sum(x, y, stream); });
         return call.result();
       },
@@ -25,7 +25,7 @@ void bind_reduce(nb::module_& m) {
       [](const Array& x_, bool propagate_nan, const MaybeArray& out, const Dtype& dtype) {
         Call call("max", dtype);
         const Tensor x = call.input("x", x_);
-        const Tensor y = call.output("out", out, x.dtype(), {dim_or_0(x, 0)});
+        const Tensor y = call.output("out", out, x.dtype(), Shape{dim_or_0(x, 0)});
         call.run([&](Stream stream) { kernels::max(x, y, propagate_nan, stream); });
         return call.result();
       },
@@ -37,7 +37,7 @@ void bind_reduce(nb::module_& m) {
       [](const Array& x_, const MaybeArray& out, const Dtype& dtype) {
         Call call("argmax", dtype);
         const Tensor x = call.input("x", x_);
-        const Tensor y = call.output("out", out, i64, {dim_or_0(x, 0)});
+        const Tensor y = call.output("out", out, i64, Shape{dim_or_0(x, 0)});
         call.run([&](Stream stream) { kernels::argmax(x, y, stream); });
         return call.result();
       },

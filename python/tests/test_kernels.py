@@ -172,7 +172,9 @@ def test_elementwise_functions_broadcast() -> None:
     np.testing.assert_array_equal(tw.mul(b, a), a * b)
     np.testing.assert_array_equal(tw.add_relu(a, b), np.maximum(a + b, 0))
     silu = reference.ACTIVATIONS["silu"]
-    expect_close(tw.silu_and_mul(random((5, 66))), silu(random((5, 66))[:, :33]) * random((5, 66))[:, 33:], 8)
+    expect_close(
+        tw.silu_and_mul(random((5, 66))), silu(random((5, 66))[:, :33]) * random((5, 66))[:, 33:], 8
+    )
     with pytest.raises(ValueError, match=r"add: b is f32 \[4, 1\], it doesn't broadcast"):
         tw.add(random((5, 3)), b)
 

@@ -31,7 +31,8 @@ void per_block_cast(const Tensor& x, const Tensor& q, const Tensor& sf, bool rou
                     Stream stream = {});
 
 /// y = x, each element rounded to the nearest even; e4m3 and e5m2 saturate, f16 and bf16 overflow
-/// to infinity. x, y: any one shape, rows evenly spaced, each f64, f32, f16, bf16, e4m3 or e5m2.
+/// to infinity, e8m0 is the next power of two. x, y: any one shape at any strides, each f64, f32,
+/// tf32, f16, bf16, e4m3, e5m2 or e8m0; y may be x where both are one dtype.
 void cast(const Tensor& x, const Tensor& y, Stream stream = {});
 
 }  // namespace tw::kernels
