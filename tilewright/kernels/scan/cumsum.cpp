@@ -34,10 +34,11 @@ void dataflow(Builder& k, DType dtype, DType result) {
                [&](Expr i, Expr j) { part(i, place(j)) = cast(x(row + i, first + j), f32); });
       parallel({rows, runs}, [&](Expr i, Expr run) {
         Variable sum = var(f32, 0);
-        serial(length, [&](Expr j) {
+        const auto add = [&](const Expr& j) {
           sum += part(i, place(run * length + j));
           part(i, place(run * length + j)) = sum;
-        });
+        };
+        length <= 32 ? unroll(length, add) : serial(length, add);
         total(i, run) = sum;
       });
       for (int64_t step = 1; step < runs; step *= 2) {
