@@ -29,6 +29,15 @@ def _named(suite: str, *begins: str) -> Callable[[Record], bool]:
     return lambda r: r.suite == suite and r.case.startswith(begins)
 
 
+def _moving(least: float, below: float) -> Callable[[Record], bool]:
+    """GPU cases by the MiB that they move."""
+    return lambda r: (
+        r.suite == "h200"
+        and r.case not in ("transpose", "top_k")
+        and least <= r.bytes / 2**20 < below
+    )
+
+
 def _time(record: Record) -> float:
     return record.time_us
 
@@ -89,6 +98,12 @@ BARS = [
     Bar("call from C++, us", _named("calls", "call from C++"), _time, 1.0, at_most=True),
     Bar("call from Python, us", _named("calls", "call from Python"), _time, 3.0, at_most=True),
     Bar("import after numpy, us", _named("calls", "import"), _time, 50e3, at_most=True),
+    Bar("GPU, from 128 MiB, share of the copy", _moving(128, 1 << 20), _share, 0.98),
+    Bar("GPU, 32 MiB, share of the copy", _moving(30, 128), _share, 0.95),
+    Bar("GPU, 8 MiB, share of the copy", _moving(7, 30), _share, 0.85),
+    Bar("GPU, transpose, share of the copy", _named("h200", "transpose"), _share, 0.95),
+    Bar("GPU, beside the best peer", _named("h200", ""), _ratio, 0.99),
+    Bar("GPU, top-k, us", _named("h200", "top_k"), _time, 8.0, at_most=True),
 ]
 
 

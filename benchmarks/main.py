@@ -19,6 +19,10 @@ SUITES = {
     "minilm": "the model of examples/minilm beside onnxruntime on the same graph",
     "calls": "a warm call of a tiny kernel from C++ and from Python, and the import",
 }
+# Only when asked for: they need a GPU and torch.
+GPU_SUITES = {
+    "h200": "memory-bound kernels beside torch, torch.compile and Triton, share of the copy",
+}
 RESULTS = Path(__file__).parent / "results"
 # They would change what OpenBLAS chooses for this machine.
 FOREIGN = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -32,7 +36,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         description="Measures tilewright, its peers and the machine's ceilings in turns.",
         epilog="docs/benchmarks.md explains the method and the fields of a result.",
     )
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"all, or: {' '.join(SUITES)}")
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=f"all, or: {' '.join(SUITES | GPU_SUITES)}"
+    )
     parser.add_argument("--list", action="store_true", help="say what each suite measures")
     parser.add_argument("--only", metavar="TEXT", default="", help="cases whose name has TEXT")
     parser.add_argument("--repeat", metavar="N", type=int, default=11, help="rounds; medians count")
@@ -50,15 +56,20 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="fail if a case is slower than in the last result accepted on such a device",
     )
     options = parser.parse_args(arguments)
-    unknown = [suite for suite in options.suites if suite not in (*SUITES, "all")]
+    known = SUITES | GPU_SUITES
+    unknown = [suite for suite in options.suites if suite not in (*known, "all")]
     if unknown:
-        parser.error(f"there is no suite {unknown[0]}, only {', '.join(SUITES)}")
+        parser.error(f"there is no suite {unknown[0]}, only {', '.join(known)}")
+    options.gpu = bool(options.suites) and all(suite in GPU_SUITES for suite in options.suites)
+    if not options.gpu and any(suite in GPU_SUITES for suite in options.suites):
+        parser.error("suites of the CPU and of a GPU are measured in runs of their own")
     for name in ("repeat", "threads"):
         if getattr(options, name) < 1:
             parser.error(f"--{name} is {getattr(options, name)}, it must be at least 1")
     if options.quick and (options.accept or options.check):
         parser.error("--quick measures other sizes, which can't be accepted or checked")
-    if options.accept and (options.only or options.suites not in ([], ["all"])):
+    whole = options.gpu or options.suites in ([], ["all"])
+    if options.accept and (options.only or not whole):
         parser.error("--accept keeps whole results: leave out SUITE and --only")
     if not options.suites or "all" in options.suites:
         options.suites = list(SUITES)
@@ -73,7 +84,11 @@ def restart_in_a_clean_environment(threads: int) -> None:
         os.execve(sys.executable, [sys.executable, *sys.argv], environment)
 
 
-def versions() -> dict[str, str]:
+def versions(gpu: bool) -> dict[str, str]:
+    if gpu:
+        import gpu as on_gpu
+
+        return on_gpu.versions()
     import numpy
     import onnxruntime
     from threadpoolctl import threadpool_info
@@ -99,14 +114,14 @@ def slug(device: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
 
 
-def accept(records: list[Record]) -> Path:
+def accept(records: list[Record], gpu: bool) -> Path:
     """Writes the result with the versions that it was made with."""
     device = records[0].device
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     path = RESULTS / f"{date}_{slug(device)}.json"
     RESULTS.mkdir(exist_ok=True)
     with path.open("w") as file:
-        file.write(json.dumps({"date": date, "device": device, "versions": versions()}) + "\n")
+        file.write(json.dumps({"date": date, "device": device, "versions": versions(gpu)}) + "\n")
         write_lines(records, file)
     return path
 
@@ -127,13 +142,22 @@ def slower_cases(records: list[Record], before: list[Record]) -> list[str]:
 
 
 def measure(options: argparse.Namespace) -> list[Record]:
-    from context import Context
+    if options.gpu:
+        from gpu import GpuContext
 
-    context = Context(options.threads, options.repeat, options.quick, options.only)
-    print(f"{context.device}, {context.target}, {context.threads} threads, {context.rounds} rounds")
+        context = GpuContext(options.repeat, options.quick, options.only)
+        print(f"{context.device}, {context.target}, {context.rounds} rounds")
+    else:
+        from context import Context
+
+        context = Context(options.threads, options.repeat, options.quick, options.only)
+        print(
+            f"{context.device}, {context.target}, {context.threads} threads, "
+            f"{context.rounds} rounds"
+        )
     records = []
     for name in options.suites:
-        print(f"\n{name}: {SUITES[name]}\n{HEADER}")
+        print(f"\n{name}: {(SUITES | GPU_SUITES)[name]}\n{HEADER}")
         for record in importlib.import_module(f"suites.{name}").run(context):
             print(record.row(), flush=True)
             records.append(record)
@@ -155,7 +179,7 @@ def check(records: list[Record]) -> bool:
 def main(arguments: list[str]) -> int:
     options = parse_arguments(arguments)
     if options.list:
-        for name, text in SUITES.items():
+        for name, text in (SUITES | GPU_SUITES).items():
             print(f"{name:<10} {text}")
         return 0
     restart_in_a_clean_environment(options.threads)
@@ -174,7 +198,7 @@ def main(arguments: list[str]) -> int:
             write_lines(records, file)
     good = not options.check or check(records)
     if options.accept:
-        print(f"\naccepted as {accept(records).name}")
+        print(f"\naccepted as {accept(records, options.gpu).name}")
     return 0 if good else 1
 
 

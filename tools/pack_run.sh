@@ -3,6 +3,7 @@
 # usage: ./run test [quick|cuda]   the tests without device, without the slow ones, or on a GPU
 #        ./run python ARGS...      Python 3.12 or later with the package on its path
 #        ./run tilewright ARGS...  the tool: ./run tilewright info
+#        ./run bench h200          benchmarks beside torch and Triton
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 libraries=$PWD/lib
@@ -56,5 +57,6 @@ case ${1:-} in
   test) run_tests "${2:-all}" ;;
   python) shift; exec "$python" "$@" ;;
   tilewright) shift; exec bin/tilewright "$@" ;;
-  *) sed -n '2,5s/^# //p' "$0"; exit 2 ;;
+  bench) shift; exec "$python" benchmarks/run "$@" ;;
+  *) sed -n '2,6s/^# //p' "$0"; exit 2 ;;
 esac

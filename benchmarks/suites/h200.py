@@ -1,0 +1,138 @@
+"""Memory-bound kernels on a GPU beside torch, torch.compile and Triton kernels of our own, and the
+share of a copy that moves as many bytes.
+
+Rows of 7168: as many that 235, 33 and 8 MB are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+import triton_peers
+from gpu import GpuCase, GpuContext
+from record import Record
+
+import tilewright as tw
+
+EPS = 1e-6
+WIDTH = 7168
+ROWS = (8192, 1170, 292)
+bf16, f32 = torch.bfloat16, torch.float32
+
+
+def run(context: GpuContext) -> Iterator[Record]:
+    for rows in ROWS[2:] if context.quick else ROWS:
+        torch._dynamo.reset()  # else it gives up compiling after several shapes
+        for make in CASES:
+            name = make.__name__
+            if context.wants(name) and (rows == ROWS[0] or name != "top_k"):
+                yield context.measure("h200", make(rows))
+        torch.cuda.empty_cache()
+
+
+def random(*shape: int, dtype: torch.dtype = bf16) -> torch.Tensor:
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+
+
+def compiled(f: Callable[..., torch.Tensor], *args: object) -> Callable[[], torch.Tensor]:
+    fast = torch.compile(f, dynamic=False)
+    return lambda: fast(*args)
+
+
+def _map(name: str, rows: int, ours: Callable, eager: Callable, triton: Callable) -> GpuCase:
+    x = random(rows, WIDTH)
+    y, z = torch.empty_like(x), torch.empty_like(x)
+    peers = {
+        "torch": lambda: eager(x),
+        "torch.compile": compiled(eager, x),
+        "triton": lambda: triton(x, z),
+    }
+    return GpuCase(name, "bf16", [rows, WIDTH], lambda: ours(x, out=y), 2 * x.nbytes, peers)
+
+
+def relu(rows: int) -> GpuCase:
+    return _map("relu", rows, tw.relu, torch.relu, triton_peers.relu)
+
+
+def silu(rows: int) -> GpuCase:
+    return _map("silu", rows, tw.silu, torch.nn.functional.silu, triton_peers.silu)
+
+
+def softmax(rows: int) -> GpuCase:
+    return _map("softmax", rows, tw.softmax, lambda x: torch.softmax(x, -1), triton_peers.softmax)
+
+
+def rms_norm(rows: int) -> GpuCase:
+    w = random(WIDTH)
+
+    def eager(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.rms_norm(x, (WIDTH,), w, EPS)
+
+    return _map(
+        "rms_norm",
+        rows,
+        lambda x, out: tw.rms_norm(x, w, EPS, out=out),
+        eager,
+        lambda x, z: triton_peers.rms_norm(x, w, EPS, z),
+    )
+
+
+def layer_norm(rows: int) -> GpuCase:
+    w, b = random(WIDTH), random(WIDTH)
+
+    def eager(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.layer_norm(x, (WIDTH,), w, b, EPS)
+
+    return _map(
+        "layer_norm",
+        rows,
+        lambda x, out: tw.layer_norm(x, w, b, EPS, out=out),
+        eager,
+        lambda x, z: triton_peers.layer_norm(x, w, b, EPS, z),
+    )
+
+
+def group_cast(rows: int) -> GpuCase:
+    """Groups of 128 of a row, with a scale each."""
+    x = random(rows, WIDTH)
+    q, r = (torch.empty(rows, WIDTH, device="cuda", dtype=torch.float8_e4m3fn) for _ in range(2))
+    sf, st = (torch.empty(rows, WIDTH // 128, device="cuda") for _ in range(2))
+
+    def eager(x: torch.Tensor) -> torch.Tensor:
+        groups = x.view(rows, -1, 128).float()
+        scale = groups.abs().amax(-1, keepdim=True).clamp(min=1e-4) / 448
+        return (groups / scale).to(torch.float8_e4m3fn).view(rows, WIDTH)
+
+    def ours() -> torch.Tensor:
+        tw.per_token_group_cast(x, out=q, sf=sf)
+        return q
+
+    peers = {
+        "torch": lambda: eager(x),
+        "torch.compile": compiled(eager, x),
+        "triton": lambda: triton_peers.group_cast(x, r, st),
+    }
+    moved = x.nbytes + q.nbytes + sf.nbytes
+    return GpuCase("group_cast", "bf16->e4m3", [rows, WIDTH], ours, moved, peers, tolerance=5e-2)
+
+
+def gather_rows(rows: int) -> GpuCase:
+    x, index = random(rows, WIDTH), torch.randperm(rows, device="cuda")
+    y, z = torch.empty_like(x), torch.empty_like(x)
+    peers = {
+        "torch": lambda: torch.index_select(x, 0, index),
+        "torch.compile": compiled(lambda x, index: x[index], x, index),
+        "triton": lambda: triton_peers.gather(x, index, z),
+    }
+    return GpuCase(
+        "gather_rows",
+        "bf16",
+        [rows, WIDTH],
+        lambda: tw.gather_rows(x, index, out=y),
+        2 * x.nbytes + index.nbytes,
+        peers,
+        tolerance=0,
+    )
+
+
+CASES = [relu, silu, softmax, rms_norm, layer_norm, group_cast, gather_rows]
