@@ -86,13 +86,14 @@ TEST(Metadata, ALaunchOnAGpuHasThreadsClustersAndSharedMemory) {
                                       .cluster = {2},
                                       .shared_bytes = 65536,
                                       .cooperative = true,
-                                      .dependent_launch = true};
+                                      .dependent_launch = true,
+                                      .maps = {{.param = 0, .box = {8, 64}, .swizzle = 128}}};
   metadata.launches[0].variants.resize(1);
   EXPECT_EQ(metadata_from_json(to_json(metadata)), metadata);
   const std::string text = to_text(metadata);
   EXPECT_TRUE(text.ends_with(
       "    norm_aligned grid [4] threads [128, 2] cluster [2] shared 65536 bytes cooperative "
-      "dependent\n"))
+      "dependent box [8, 64] of A swizzle 128\n"))
       << text;
 }
 
@@ -109,8 +110,8 @@ std::string read_error(const std::string& json) {
 }
 
 TEST(Metadata, AnotherVersionIsRefusedByName) {
-  EXPECT_EQ(read_error(edited(R"("tilewright_kernel":3)", R"("tilewright_kernel":4)")),
-            "metadata of a kernel has format version 4, this library reads version 3");
+  EXPECT_EQ(read_error(edited(R"("tilewright_kernel":4)", R"("tilewright_kernel":5)")),
+            "metadata of a kernel has format version 5, this library reads version 4");
 }
 
 TEST(Metadata, TextThatIsNoMetadataIsAnError) {

@@ -67,8 +67,8 @@
   TW_CODE(copy_03, "E-COPY-03", "7.1", "no conversion between the dtypes")                         \
   TW_CODE(copy_04, "E-COPY-04", "7.1", "no path between the scopes on this target") /* needs tensor memory */ \
   TW_CODE(copy_05, "E-COPY-05", "7.6", "asynchronous load without barrier") /* needs asynchronous copies */ \
-  TW_CODE(copy_06, "E-COPY-06", "7.6", "bulk copy demanded but illegal (with the rule)") /* needs asynchronous copies */ \
-  TW_CODE(copy_07, "E-COPY-07", "7.6", "descriptor copy from a device-computed address") /* needs asynchronous copies */ \
+  TW_CODE(copy_06, "E-COPY-06", "7.6", "bulk copy demanded but illegal (with the rule)")          \
+  TW_CODE(copy_07, "E-COPY-07", "7.6", "descriptor copy from a device-computed address")          \
   TW_CODE(copy_08, "E-COPY-08", "7.3", "required instruction family not possible")                 \
   TW_CODE(copy_09, "E-COPY-09", "7.3", "contradictory hints")                                      \
   TW_CODE(copy_10, "E-COPY-10", "7.8", "multicast mask and remote block both given") /* needs clusters */ \
@@ -154,7 +154,7 @@
   TW_CODE(host_05, "E-HOST-05", "26",                                                              \
           "shape constant, inconsistent or non-integral symbol, promised fact of a size")          \
   TW_CODE(host_06, "E-HOST-06", "26", "strides")                                                   \
-  TW_CODE(host_07, "E-HOST-07", "7.6", "bulk-copy rule violated by the run-time tensor") /* needs asynchronous copies */ \
+  TW_CODE(host_07, "E-HOST-07", "7.6", "bulk-copy rule violated by the run-time tensor")          \
   TW_CODE(host_08, "E-HOST-08", "26", "pointer alignment")                                         \
   TW_CODE(host_09, "E-HOST-09", "26", "null pointer")                                              \
   TW_CODE(host_10, "E-HOST-10", "4.2", "grid limit or cluster multiple")                           \

@@ -134,12 +134,28 @@ class Verifier {
               format("{}: a grid of {} extents", where, variant.grid.size()));
       require(variant.scratch_bytes >= 0, format("{}: negative scratch", where));
       check_threads(variant, where);
+      for (const TensorMap& map : variant.maps) check_map(map, where);
       check_expr(variant.guard, where);
       for (const HostExpr& extent : variant.grid) check_expr(extent, where);
     }
     const HostExpr& last = launch.variants.back().guard;
     require(last.is_constant() && last.constant() != 0,
             format("{}: the last variant has a guard", where));
+  }
+
+  void check_map(const TensorMap& map, const std::string& where) const {
+    const auto count = static_cast<int>(m_.params.size());
+    require(map.param >= 0 && map.param < count,
+            format("{}: a descriptor of parameter {} of {}", where, map.param, count));
+    const Param& param = m_.params[static_cast<size_t>(map.param)];
+    require(map.box.size() == param.shape.size() && !map.box.empty() && map.box.size() <= 5,
+            format("{}: a box {} of {}", where, map.box, param.name));
+    for (const int64_t extent : map.box) {
+      require(extent >= 1 && extent <= 256,
+              format("{}: a box {} of {}", where, map.box, param.name));
+    }
+    require(map.swizzle == 0 || map.swizzle == 32 || map.swizzle == 64 || map.swizzle == 128,
+            format("{}: a swizzle of {} bytes", where, map.swizzle));
   }
 
   void check_threads(const Variant& v, const std::string& where) const {
@@ -211,6 +227,10 @@ std::string to_text(const KernelMetadata& m) {
       if (v.shared_bytes != 0) text += format(" shared {} bytes", v.shared_bytes);
       if (v.cooperative) text += " cooperative";
       if (v.dependent_launch) text += " dependent";
+      for (const TensorMap& map : v.maps) {
+        text += format(" box {} of {}", map.box, m.params[static_cast<size_t>(map.param)].name);
+        if (map.swizzle != 0) text += format(" swizzle {}", map.swizzle);
+      }
       if (!v.guard.is_constant()) text += " if " + to_text(v.guard, names);
       text += "\n";
     }

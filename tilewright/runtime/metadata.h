@@ -15,7 +15,7 @@ namespace tw::runtime {
 
 /// The version of everything in this file and of the entries' calling convention.
 /// Another is refused.
-inline constexpr int kMetadataVersion = 3;
+inline constexpr int kMetadataVersion = 4;
 
 inline constexpr int kMaxParams = 64;
 inline constexpr int64_t kMaxPackedBytes = 4096;
@@ -70,6 +70,15 @@ struct PackedField {
   friend bool operator==(const PackedField&, const PackedField&) = default;
 };
 
+/// How bulk tensor copies see a tensor: what the launcher makes a descriptor from, which the entry
+/// gets after the packed fields (GPUs).
+struct TensorMap {
+  int param = 0;
+  std::vector<int64_t> box;  // extents of what one copy takes, the innermost last
+  int64_t swizzle = 0;       // bytes: 0 (none), 32, 64 or 128
+  friend bool operator==(const TensorMap&, const TensorMap&) = default;
+};
+
 /// One way to run a launch. `guard` is evaluated at the call; the last variant's is the constant 1.
 struct Variant {
   HostExpr guard = 1;
@@ -83,6 +92,7 @@ struct Variant {
   int64_t shared_bytes = 0;       // shared memory of a block that the launch asks for
   bool cooperative = false;       // all blocks run at once, or none
   bool dependent_launch = false;  // may begin before the launch ahead of it in the stream ends
+  std::vector<TensorMap> maps;
 
   friend bool operator==(const Variant&, const Variant&) = default;
 };

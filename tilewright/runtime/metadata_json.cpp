@@ -59,8 +59,9 @@ namespace tw::runtime {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Param, name, kind, dtype, shape, strides, nullable, align,
                                    no_restrict, zeroed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PackedField, kind, index, offset)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorMap, param, box, swizzle)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Variant, guard, entry, grid, scratch_bytes, threads, cluster,
-                                   shared_bytes, cooperative, dependent_launch)
+                                   shared_bytes, cooperative, dependent_launch, maps)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, name, variants, grid_limit)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Message, text, values, where)
 

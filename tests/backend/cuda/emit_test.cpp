@@ -66,6 +66,24 @@ TEST(EmitGolden, Async) { expect_golden_kernel("async"); }
 TEST(EmitGolden, Views) { expect_golden_kernel("views"); }
 TEST(EmitGolden, Fp8) { expect_golden_kernel("fp8"); }
 
+TEST(Emit, BulkCopiesThatTheHardwareLacks) {
+  const auto message = [](const std::string& body) -> std::string {
+    try {
+      body_of(body);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message("alloc s: e4m3[64] shared with place=0 view y: e4m3[n, 256] of Y "
+                    "async bulk s -> y[bx, 0 :+ 64] with fold=add"),
+            "error[E-COPY-06]: copy: no bulk add of e4m3 on cuda; use atomic_add");
+  EXPECT_EQ(message("alloc s: f32[64] shared with place=0 view y: f32[n, 64] of Y "
+                    "async tensor s -> y[bx :+ 1, 0 :+ 64]"),
+            "error[E-COPY-07]: copy: y is a view, and the descriptor of a bulk tensor copy is made "
+            "by the host from a parameter; copy from the parameter");
+}
+
 // ---- names
 
 TEST(Emit, NamesAreLegalAndUnique) {

@@ -94,6 +94,20 @@ DriverApi make_api() {
     *clusters = fake().active_clusters;
     return CUDA_SUCCESS;
   };
+  api.tensor_map_encode = [](CUtensorMap* map, CUtensorMapDataType type, uint32_t rank,
+                             void* address, const uint64_t* extents, const uint64_t* strides,
+                             const uint32_t* box, const uint32_t*, CUtensorMapInterleave,
+                             CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                             CUtensorMapFloatOOBfill) {
+    fake().maps.push_back({type,
+                           reinterpret_cast<uint64_t>(address),
+                           {extents, extents + rank},
+                           {strides, strides + rank - 1},
+                           {box, box + rank},
+                           swizzle});
+    map->words[0] = 0x7E50 + fake().maps.size();
+    return CUDA_SUCCESS;
+  };
   api.memset_async = [](CUdeviceptr memory, unsigned char value, size_t bytes, CUstream stream) {
     fake().calls.push_back("memset " + std::to_string(memory) + " to " + std::to_string(value) +
                            " x " + std::to_string(bytes) + " on " +

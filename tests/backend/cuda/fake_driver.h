@@ -17,9 +17,19 @@ struct FakeLaunch {
   CUcontext context;             // current when it was launched
 };
 
+/// What a descriptor was made from.
+struct FakeMap {
+  CUtensorMapDataType type;
+  uint64_t address;
+  std::vector<uint64_t> extents, strides;
+  std::vector<uint32_t> box;
+  CUtensorMapSwizzle swizzle;
+};
+
 /// What the fake was asked, and what it answers. One test at a time.
 struct FakeDriver {
   // Asked.
+  std::vector<FakeMap> maps;
   std::vector<FakeLaunch> launches;
   std::vector<std::string> loaded;  // images, and functions by name
   std::map<int, int> set;           // function attributes

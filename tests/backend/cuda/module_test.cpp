@@ -116,6 +116,72 @@ TEST(CudaModule, LoadsOnceForEachDeviceAndKeepsTheCallersContext) {
   EXPECT_EQ(fake().current, test::context_of(0));
 }
 
+/// `move(X bf16 [m, n], strides [s, t])`, which makes boxes of X.
+KernelMetadata boxes_metadata() {
+  KernelMetadata m;
+  m.name = "move";
+  m.target = "cuda:sm_90a";
+  m.device = DeviceKind::cuda;
+  m.symbols = {{"m"}, {"n"}, {"s"}, {"t"}};
+  m.params = {{.name = "X",
+               .kind = ParamKind::input,
+               .dtype = bf16,
+               .shape = {HostExpr::symbol(0), HostExpr::symbol(1)},
+               .strides = {HostExpr::symbol(2), HostExpr::symbol(3)}}};
+  m.launches = {{"main", {{.entry = "move_0", .grid = {4}, .threads = {32}}}}};
+  m.launches[0].variants[0].maps = {{0, {8, 64}, 128}, {0, {1, 32}, 0}};
+  runtime::pack_all(m);
+  return m;
+}
+std::string call_boxes(const LoadedKernel& kernel, uintptr_t address, const Shape& shape,
+                       const Shape& strides) {
+  const Tensor x{reinterpret_cast<void*>(address), bf16, shape, strides, {DeviceKind::cuda, 0}};
+  const Arg args[] = {x};
+  return error_of([&] { kernel(args, {}); });
+}
+
+TEST(CudaModule, DescriptorsComeAfterTheFields) {
+  const WithFakeDriver driver(hoppers(1));
+  const LoadedKernel kernel = kernel_of(boxes_metadata());
+  fake().param_count = 7;
+  EXPECT_EQ(call_boxes(kernel, 0x10000, {100, 200}, {208, 1}), "no error");
+  ASSERT_EQ(fake().maps.size(), 2U);
+  const test::FakeMap& map = fake().maps[0];
+  EXPECT_EQ(map.type, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+  EXPECT_EQ(map.address, 0x10000U);
+  EXPECT_THAT(map.extents, ElementsAre(200, 100));
+  EXPECT_THAT(map.strides, ElementsAre(416));
+  EXPECT_THAT(map.box, ElementsAre(64, 8));
+  EXPECT_EQ(map.swizzle, CU_TENSOR_MAP_SWIZZLE_128B);
+  EXPECT_EQ(fake().maps[1].swizzle, CU_TENSOR_MAP_SWIZZLE_NONE);
+  EXPECT_THAT(fake().launches.at(0).params, ElementsAre(0x10000, 100, 200, 208, 1, 0x7E51, 0x7E52));
+  // The stride over one row may be any.
+  EXPECT_EQ(call_boxes(kernel, 0x10000, {1, 200}, {3, 1}), "no error");
+  EXPECT_THAT(fake().maps[2].strides, ElementsAre(400));
+}
+
+TEST(CudaModule, TensorsThatBulkCopiesCantTake) {
+  const WithFakeDriver driver(hoppers(1));
+  const LoadedKernel kernel = kernel_of(boxes_metadata());
+  const std::string help = "\n  help: pass a copy that is contiguous and aligned";
+  EXPECT_EQ(
+      call_boxes(kernel, 0x10008, {100, 200}, {208, 1}),
+      "error[E-HOST-07]: move: bulk copies of X: its address 0x10008 is no multiple of 16" + help);
+  EXPECT_EQ(call_boxes(kernel, 0x10000, {100, 200}, {204, 1}),
+            "error[E-HOST-07]: move: bulk copies of X: the stride of its dimension 0 is 408 bytes, "
+            "must be a multiple of 16 below 2^40" +
+                help);
+  EXPECT_EQ(call_boxes(kernel, 0x10000, {100, 200}, {1, 104}),
+            "error[E-HOST-07]: move: bulk copies of X: the stride of its last dimension is 104, "
+            "must be 1" +
+                help);
+  EXPECT_EQ(call_boxes(kernel, 0x10000, {0, 200}, {200, 1}),
+            "error[E-HOST-07]: move: bulk copies of X: its dimension 0 has 0 elements, must be 1 "
+            "to 2^32" +
+                help);
+  EXPECT_THAT(fake().launches, IsEmpty());
+}
+
 TEST(CudaModule, ALaunchHasItsAttributes) {
   const WithFakeDriver driver(hoppers(1));
   KernelMetadata metadata = scale_metadata();

@@ -21,6 +21,20 @@ std::vector<std::string> flags_of(const ir::Program& program) {
   return flags;
 }
 
+/// The number that metadata_of gives a tensor.
+int param_of(const ir::Program& program, const ir::Buffer& tensor) {
+  int number = 0;
+  for (const ir::Param& param : program.params) {
+    if (param.buffer && param.buffer.same_as(tensor)) return number;
+    ++number;
+  }
+  for (const ir::Workspace& workspace : program.workspaces) {
+    if (workspace.buffer.same_as(tensor)) return number;
+    ++number;
+  }
+  throw_internal("param", SourceLoc::here(), tensor.name() + " is no parameter");
+}
+
 }  // namespace
 
 ir::Program lower(const ir::Program& program, const Target& target,
@@ -37,6 +51,24 @@ ir::Program lower(const ir::Program& program, const Target& target,
     report.steps.push_back({time.name, time.seconds * 1e3});
   }
   return result.program;
+}
+
+runtime::KernelMetadata describe(const ir::Program& threads, const std::string& target_name) {
+  const Target& target = target_named(target_name);
+  runtime::KernelMetadata metadata = backend::metadata_of(threads, target_name, DeviceKind::cuda);
+  for (runtime::Launch& launch : metadata.launches) {
+    launch.grid_limit.assign(target.grid.begin(), target.grid.end());
+  }
+  size_t i = 0;
+  for (runtime::Variant* variant : backend::variants_of(metadata)) {
+    // Profilers show it: the program's name first.
+    const char* between = variant->entry.starts_with('_') ? "" : "_";
+    variant->entry = legal_name(threads.name + between + variant->entry);
+    for (TensorMap& map : tensor_maps(threads.launches[i++].as<ir::Launch>())) {
+      variant->maps.push_back({param_of(threads, map.tensor), std::move(map.box), map.swizzle});
+    }
+  }
+  return metadata;
 }
 
 std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata) {
@@ -81,16 +113,10 @@ backend::Artifact compile_program(const ir::Program& program, const std::string&
   if (report == nullptr) report = &own;
   const Target& target = target_named(target_name);
   const ir::Program threads = lower(program, target, *report);
-  runtime::KernelMetadata metadata = backend::metadata_of(threads, target_name, DeviceKind::cuda);
-  for (runtime::Launch& launch : metadata.launches) {
-    launch.grid_limit.assign(target.grid.begin(), target.grid.end());
-  }
+  runtime::KernelMetadata metadata = describe(threads, target_name);
   std::vector<std::string> deferred;
   size_t i = 0;
-  for (runtime::Variant* variant : backend::variants_of(metadata)) {
-    // Profilers show it: the program's name first.
-    const char* between = variant->entry.starts_with('_') ? "" : "_";
-    variant->entry = legal_name(program.name + between + variant->entry);
+  for (const runtime::Variant* variant : backend::variants_of(metadata)) {
     if (is_deferred(threads, i++)) deferred.push_back(variant->entry);
   }
   const std::string source = report->timed("emit", [&] { return emit(threads, metadata); });

@@ -13,6 +13,10 @@ namespace tw::cuda {
 /// Lowers tile IR to thread IR. Its launches have `threads` and `shared_bytes`.
 ir::Program lower(const ir::Program& program, const Target& target, backend::CompileReport& report);
 
+/// What a launch of thread IR needs to know: entries under the names that profilers show, grid
+/// limits, descriptors of tensors.
+runtime::KernelMetadata describe(const ir::Program& threads, const std::string& target_name);
+
 /// Thread IR as CUDA C++. Launch i is the entry `metadata`'s variant i names; parameter j of every
 /// entry is field j of `metadata.packed` (device/module.h).
 std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata);

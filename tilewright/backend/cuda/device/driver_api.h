@@ -94,6 +94,32 @@ struct CUlaunchConfig {
 };
 static_assert(sizeof(CUlaunchConfig) == 56);
 
+/// How bulk copies see a tensor; made by tensor_map_encode.
+struct alignas(64) CUtensorMap {
+  uint64_t words[16];
+};
+enum CUtensorMapDataType : int {
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+  CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
+  CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
+  CU_TENSOR_MAP_DATA_TYPE_INT32 = 3,
+  CU_TENSOR_MAP_DATA_TYPE_UINT64 = 4,
+  CU_TENSOR_MAP_DATA_TYPE_INT64 = 5,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT64 = 8,
+  CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
+};
+enum CUtensorMapInterleave : int { CU_TENSOR_MAP_INTERLEAVE_NONE = 0 };
+enum CUtensorMapSwizzle : int {
+  CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+  CU_TENSOR_MAP_SWIZZLE_32B = 1,
+  CU_TENSOR_MAP_SWIZZLE_64B = 2,
+  CU_TENSOR_MAP_SWIZZLE_128B = 3,
+};
+enum CUtensorMapL2promotion : int { CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2 };
+enum CUtensorMapFloatOOBfill : int { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
+
 enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
 enum CUstreamCaptureMode : int {
   CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
@@ -130,6 +156,12 @@ enum CUstreamCaptureMode : int {
               (int* blocks, CUfunction function, int threads, size_t shared_bytes))                \
   TW_FUNCTION(active_clusters, cuOccupancyMaxActiveClusters,                                       \
               (int* clusters, CUfunction function, const CUlaunchConfig* config))                  \
+  TW_FUNCTION(                                                                                     \
+      tensor_map_encode, cuTensorMapEncodeTiled,                                                   \
+      (CUtensorMap * map, CUtensorMapDataType type, uint32_t rank, void* address,                  \
+       const uint64_t* extents, const uint64_t* strides, const uint32_t* box,                      \
+       const uint32_t* steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,        \
+       CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))                            \
   TW_FUNCTION(memset_async, cuMemsetD8Async,                                                       \
               (CUdeviceptr memory, unsigned char value, size_t bytes, CUstream stream))            \
   TW_FUNCTION(memory_allocate, cuMemAlloc_v2, (CUdeviceptr * memory, size_t bytes))                \

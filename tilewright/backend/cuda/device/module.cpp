@@ -9,6 +9,7 @@
 
 #include "tilewright/backend/cuda/deferred.h"
 #include "tilewright/backend/cuda/device/gpu.h"
+#include "tilewright/backend/cuda/device/tensor_map.h"
 #include "tilewright/backend/cuda/target.h"
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
@@ -19,6 +20,8 @@ namespace {
 using runtime::KernelMetadata;
 using runtime::LaunchRequest;
 using runtime::Variant;
+
+constexpr size_t kMaxMaps = 16;  // descriptors of a launch; parameters are 4 KiB in all
 
 /// A copy of a kernel's name that lives as long as the process: reports of faults come late.
 const std::string* kept(const std::string& name) {
@@ -75,6 +78,9 @@ class CubinModule : public runtime::Module {
         Entry& entry = entries_.emplace_back();
         entry.variant = variant;
         entry.kernel = kernel;
+        TW_REQUIRE(variant.maps.size() <= kMaxMaps,
+                   "{}: {} boxes of tensors, a launch has {} at most", name_, variant.maps.size(),
+                   kMaxMaps);
         entry.is_deferred = std::ranges::count(deferred_.entries, variant.entry) > 0;
       }
     }
@@ -272,11 +278,16 @@ void CubinModule::launch(const LaunchRequest& r) {
   config.gridDimY = static_cast<unsigned>(r.grid[1]);
   config.gridDimZ = static_cast<unsigned>(r.grid[2]);
   config.hStream = static_cast<CUstream>(r.stream.handle);
-  void* params[runtime::kMaxPackedBytes / 8];
+  void* params[runtime::kMaxPackedBytes / 8 + kMaxMaps];
   auto* args = static_cast<char*>(const_cast<void*>(r.args));  // CUDA only reads them
   size_t count = 0;
   for (const runtime::PackedField& field : r.metadata->packed) {
     params[count++] = args + field.offset;
+  }
+  CUtensorMap maps[kMaxMaps];
+  for (size_t i = 0; i < r.variant->maps.size(); ++i) {
+    maps[i] = encode_tensor_map(gpu.api(), r.variant->maps[i], r);
+    params[count++] = &maps[i];
   }
   const ContextScope scope(gpu);
   const CUresult result = gpu.api().launch(&config, ready.function, params, nullptr);

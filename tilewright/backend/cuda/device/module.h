@@ -2,8 +2,8 @@
 //
 // Parameter i of an entry is field i of KernelMetadata::packed, with the type that the field has
 // (an address, a scalar of its dtype, a size as int64): the launch passes the addresses of the
-// fields, and CUDA takes as many bytes as the parameter has. A tensor descriptor, which is a
-// parameter of 128 bytes, can be a field of its own.
+// fields, and CUDA takes as many bytes as the parameter has. After them come the descriptors of
+// Variant::maps, which each launch makes anew (tensor_map.h).
 #pragma once
 
 #include <memory>
