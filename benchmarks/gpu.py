@@ -41,7 +41,7 @@ class GpuCase:
     name: str
     dtype: str
     shape: list[int]
-    ours: Callable[[], torch.Tensor]
+    ours: Callable[[], torch.Tensor | None]  # None: compared elsewhere
     bytes: int  # read and written, each once
     peers: dict[str, Callable[[], torch.Tensor]] = field(default_factory=dict)
     reads_only: bool = False  # the ceiling is the simplest kernel that reads, not a copy

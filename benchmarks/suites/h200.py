@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import torch
 import triton_peers
 from gpu import GpuCase, GpuContext
-from record import Record
+from record import Record, WrongResult
 
 import tilewright as tw
 
@@ -135,4 +135,124 @@ def gather_rows(rows: int) -> GpuCase:
     )
 
 
-CASES = [relu, silu, softmax, rms_norm, layer_norm, group_cast, gather_rows]
+def copy(rows: int) -> GpuCase:
+    return _map("copy", rows, tw.copy, torch.clone, lambda x, z: z.copy_(x))
+
+
+def cast(rows: int) -> GpuCase:
+    """From bf16 to f32: twice as many bytes are written as read."""
+    x = random(rows, WIDTH)
+    y = torch.empty_like(x, dtype=f32)
+    peers = {"torch": x.float, "torch.compile": compiled(lambda x: x.float(), x)}
+    return GpuCase(
+        "cast",
+        "bf16->f32",
+        [rows, WIDTH],
+        lambda: tw.cast(x, "f32", out=y),
+        x.nbytes + y.nbytes,
+        peers,
+        tolerance=0,
+    )
+
+
+def silu_and_mul(rows: int) -> GpuCase:
+    """Of rows of a gate and as many values."""
+    x = random(rows, 2 * WIDTH)
+    y = random(rows, WIDTH)
+
+    def eager(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.silu(x[:, :WIDTH]) * x[:, WIDTH:]
+
+    peers = {"torch": lambda: eager(x), "torch.compile": compiled(eager, x)}
+    return GpuCase(
+        "silu_and_mul",
+        "bf16",
+        [rows, 2 * WIDTH],
+        lambda: tw.silu_and_mul(x, out=y),
+        x.nbytes + y.nbytes,
+        peers,
+    )
+
+
+def transpose(rows: int) -> GpuCase:
+    x = random(rows, WIDTH)
+    y, z = (torch.empty(WIDTH, rows, device="cuda", dtype=bf16) for _ in range(2))
+    peers = {
+        "torch": lambda: z.copy_(x.t()),
+        "torch.compile": compiled(lambda x: x.t().contiguous(), x),
+        "triton": lambda: triton_peers.transpose(x, z),
+    }
+    ours = lambda: tw.transpose(x, out=y)  # noqa: E731
+    return GpuCase("transpose", "bf16", [rows, WIDTH], ours, 2 * x.nbytes, peers, tolerance=0)
+
+
+def row_sum(rows: int) -> GpuCase:
+    x = random(rows, WIDTH)
+    y, z = (torch.empty(rows, device="cuda", dtype=f32) for _ in range(2))
+
+    def eager(x: torch.Tensor) -> torch.Tensor:
+        return x.sum(-1, dtype=f32)
+
+    peers = {
+        "torch": lambda: eager(x),
+        "torch.compile": compiled(eager, x),
+        "triton": lambda: triton_peers.row_sum(x, z),
+    }
+    ours = lambda: tw.sum(x, out_dtype="f32", out=y)  # noqa: E731
+    return GpuCase("row_sum", "bf16->f32", [rows, WIDTH], ours, x.nbytes, peers, reads_only=True)
+
+
+def row_argmax(rows: int) -> GpuCase:
+    x = random(rows, WIDTH)
+    y, z = (torch.empty(rows, device="cuda", dtype=torch.int64) for _ in range(2))
+
+    def eager(x: torch.Tensor) -> torch.Tensor:
+        return x.argmax(-1)
+
+    # Of equal values others may take another one: what is compared are the values.
+    def value(index: torch.Tensor) -> torch.Tensor:
+        return x.gather(1, index[:, None])
+
+    def ours() -> None:
+        tw.argmax(x, out=y)
+
+    ours()
+    if not torch.equal(value(y), value(eager(x))):
+        raise WrongResult("argmax: another value than torch's")
+    peers = {
+        "torch": lambda: eager(x),
+        "torch.compile": compiled(eager, x),
+        "triton": lambda: triton_peers.row_argmax(x, z),
+    }
+    return GpuCase("row_argmax", "bf16", [rows, WIDTH], ours, x.nbytes, peers, reads_only=True)
+
+
+def top_k(rows: int) -> GpuCase:
+    x = random(rows, 256, dtype=f32)
+
+    def ours() -> torch.Tensor:
+        return tw.top_k(x, 8)[0]
+
+    def eager(x: torch.Tensor) -> torch.Tensor:
+        return torch.topk(x, 8)[0]
+
+    peers = {"torch": lambda: eager(x), "torch.compile": compiled(eager, x)}
+    return GpuCase("top_k", "f32", [rows, 256, 8], ours, x.nbytes, peers, tolerance=0)
+
+
+CASES = [
+    copy,
+    relu,
+    silu,
+    silu_and_mul,
+    cast,
+    softmax,
+    rms_norm,
+    layer_norm,
+    group_cast,
+    gather_rows,
+    transpose,
+    row_sum,
+    row_argmax,
+    top_k,
+]
