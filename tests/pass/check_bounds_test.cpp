@@ -38,6 +38,10 @@ TEST(CheckBounds, FindsAnAccessThatIsNeverInside) {
             "  note: t is f32[8, 4] shared");
 }
 
+TEST(CheckBounds, AcceptsWhatIsNeverEvaluated) {
+  EXPECT_EQ(found("for i in 0:8 { let v = if_else(i // 8 > 0, t[i // 8 - 1, 0], 0) }"), "");
+}
+
 TEST(CheckBounds, AcceptsWhatMayBeInside) {
   EXPECT_EQ(found("for i in 0:8 { t[i, 3] = 1 }"), "");
   EXPECT_EQ(found("for i in 0:n { t[i, 0] = 1 }"), "");

@@ -18,6 +18,7 @@ class BoundsCheck : public AccessWalk {
   void on_access(const Access& access) override {
     const ir::MemSpace space = access.buffer.space();
     if (space == ir::MemSpace::global || space == ir::MemSpace::workspace) return;
+    if (access.when && bounds_.disproves(access.when)) return;  // never evaluated
     const Box touched = box(access, false);
     for (size_t d = 0; d < touched.lo.size(); ++d) {
       if (touched.lo[d] > touched.hi[d]) return;  // nothing is accessed
