@@ -107,7 +107,7 @@ TEST(Functions, KeepTheTypeOfSixteenBitFloats) {
 }
 
 TEST(Functions, OfTheLibraryExpand) {
-  EXPECT_EQ(text([](const Tensors& t) { return sigmoid(t.s); }), "1.0 / (1.0 + exp(-s))");
+  EXPECT_EQ(text([](const Tensors& t) { return sigmoid(t.s); }), "rcp(1.0 + exp(-s))");
   EXPECT_EQ(text([](const Tensors& t) { return clamp(t.s, 0, 6); }),
             "select(select(s < 0.0, 0.0, s) > 6.0, 6.0, select(s < 0.0, 0.0, s))");
   EXPECT_EQ(text([](const Tensors& t) { return gelu(t.s); }),

@@ -1,7 +1,8 @@
 // How far two results may be apart: the only place that says so.
 //
 // Everything is compared bit for bit unless its value depends on what the language leaves open: the
-// order of a float sum (reductions, scans, multiplies, atomics) and functions marked fast. A bound
+// order of a float sum (reductions, scans, multiplies, atomics), functions that approximate (exp
+// and the like; on GPUs rcp, sigmoid and silu too, by 1 ulp more) and those marked fast. A bound
 // follows from the dtypes and the length of the sum; none is ever widened to make a test pass.
 #pragma once
 

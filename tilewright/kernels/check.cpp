@@ -1,10 +1,18 @@
 #include "tilewright/kernels/check.h"
 
 #include "tilewright/base/error.h"
+#include "tilewright/base/integer.h"
 #include "tilewright/runtime/overlap.h"
 
 namespace tw::kernels {
 namespace {
+
+/// The elements as one row. Where the next row would be is free to choose: kernels with vectors
+/// ask that it be a multiple of these.
+Tensor one_row(const Tensor& tensor) {
+  const int64_t n = tensor.numel();
+  return {tensor.data(), tensor.dtype(), {1, n}, {ceil_div(n, 64) * 64, 1}, tensor.device()};
+}
 
 /// A tensor of rank >= 1 as [rows, last extent].
 Tensor rows_of(std::string_view function, const Named& t) {
@@ -86,7 +94,7 @@ std::array<Tensor, 3> as_rows(std::string_view function, std::initializer_list<N
   std::array<Tensor, 3> rows;
   size_t count = 0;
   for (const Named& t : tensors) {
-    rows.at(count++) = compact ? t.tensor.reshape({1, t.tensor.numel()}) : rows_of(function, t);
+    rows.at(count++) = compact ? one_row(t.tensor) : rows_of(function, t);
   }
   return rows;
 }

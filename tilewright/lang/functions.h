@@ -40,7 +40,7 @@
   TW_FUNCTION(isfinite)                 \
   TW_FUNCTION(signbit)
 
-// Made of the others: sigmoid = 1 / (1 + exp(-x)), silu = x sigmoid(x),
+// Made of the others: sigmoid = rcp(1 + exp(-x)), silu = x sigmoid(x),
 // softplus = log(1 + exp(x)), gelu = x (1 + erf(x / sqrt 2)) / 2, gelu_tanh its tanh form.
 #define TW_LIBRARY_FUNCTIONS(TW_FUNCTION) \
   TW_FUNCTION(sigmoid)                    \

@@ -81,7 +81,7 @@ Expr in_f32(const Operand& x, Expr (*f)(const Operand&)) {
   return dtype.is_narrow_float() ? result : cast(x.beside(result), dtype);
 }
 
-Expr sigmoid_f32(const Operand& x) { return x.beside(1) / (x.beside(1) + exp(x.beside(-x))); }
+Expr sigmoid_f32(const Operand& x) { return rcp(x.beside(x.beside(1) + exp(x.beside(-x)))); }
 Expr silu_f32(const Operand& x) { return x * sigmoid_f32(x); }
 Expr softplus_f32(const Operand& x) {  // in a form that does not overflow
   const Operand magnitude = x.beside(abs(x));

@@ -101,6 +101,19 @@ TEST(Emit, OperatorsHaveTheBracketsThatTheyNeed) {
             "  const i64 y = (bx & 7) + (t >> 2);\n");
 }
 
+TEST(Emit, TheFormOfAReciprocalFollowsFromItsOperand) {
+  EXPECT_THAT(body_of("let y: f32 = rcp(a)"), HasSubstr("reciprocal(a)"));
+  EXPECT_THAT(body_of("let y: f32 = rcp(1.0 + exp(a))"), HasSubstr("reciprocal_of_large("));
+  EXPECT_THAT(body_of("let y: f32 = rcp(a + exp(a))"), HasSubstr("reciprocal(a + expf(a))"));
+}
+
+TEST(Emit, MinAndMaxTakeOneInstructionWhereTheSignOfZeroIsRight) {
+  EXPECT_THAT(body_of("let y: f32 = max(0.0, a)"), HasSubstr("fmaxf(0.0f, a)"));
+  EXPECT_THAT(body_of("let y: f32 = max(a, 0.0)"), HasSubstr("max_first(a, 0.0f)"));
+  EXPECT_THAT(body_of("let y: f32 = min(0.0, a)"), HasSubstr("min_first(0.0f, a)"));
+  EXPECT_THAT(body_of("let y: f32 = max.fast(a, 0.0)"), HasSubstr("fmaxf(a, 0.0f)"));
+}
+
 TEST(Emit, WhatOccursTwiceGetsAName) {
   const ir::Expr x = ir::parse_expr("given X: f32[8] X[3] * 2.0");
   EXPECT_EQ(body_of("let e: f32 = exp(X![bx, t]) let y: f32 = e * e"),

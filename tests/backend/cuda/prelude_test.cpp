@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cfenv>
+#include <climits>
 #include <cmath>
 #include <random>
 
@@ -268,6 +269,18 @@ TEST(Prelude, IntegerFunctionsAgreeWithTheOracle) {
   expect_function<uint64_t>(ir::OpCode::funnel_shr, u64, [](uint64_t a, uint64_t b, uint64_t c) {
     return device::funnel_shr(a, b, c & 63u);
   });
+}
+
+TEST(Prelude, AnIndexOf32BitsIsDividedByAnySize) {
+  const ir::ElementFn wanted = ir::exact_function(ir::OpCode::truncdiv, i64);
+  for (const uint32_t a : {0U, 1U, 7U, 1000U, 0x7fffffffU, 0xffffffffU}) {
+    for (const long long b : {0LL, 1LL, -1LL, 3LL, -3LL, 1000LL, 0x7fffffffLL, 0xffffffffLL,
+                              0x100000000LL, -0x100000001LL, LLONG_MAX, LLONG_MIN}) {
+      EXPECT_EQ(static_cast<uint64_t>(device::divide_index(a, b)),
+                wanted(a, static_cast<uint64_t>(b), 0))
+          << a << " / " << b;
+    }
+  }
 }
 
 TEST(Prelude, ATextGetsWhatItMentions) {

@@ -37,6 +37,13 @@ TEST(ForwardLoads, MovesNoLoadPastOtherWork) {
             3);
 }
 
+TEST(ForwardLoads, MovesALoadPastWhatComputesInRegisters) {
+  EXPECT_EQ(loops("alloc f: f32[8] fragment parallel i in 8 { f[i] = 1.0 } " + kFill +
+                  "parallel i in 8 { f[i] = rsqrt(f[i]) } "
+                  "parallel i in 8, j in 64 { Y[b + i, j] = x[i, j] * f[i] }"),
+            3);
+}
+
 TEST(ForwardLoads, KeepsLoadsOfWhatTheProgramWrites) {
   EXPECT_EQ(loops("parallel i in 8, j in 64 { x[i, j] = Y[b + i, j] } "
                   "parallel i in 8, j in 64 { Y[b + i, j] = x[i, j] + 1.0 }"),

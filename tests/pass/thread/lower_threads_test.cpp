@@ -78,7 +78,7 @@ TEST(LowerThreads, LoadsInVectorsWhatAStoreIsMadeOf) {
     let first = b * 1024
     parallel j in min(n - first, 1024) {
       let x = cast(X[first + j], f32)
-      Y[first + j] = cast(x * (1.0 / (1.0 + exp(-x))), bf16)
+      Y[first + j] = cast(x * (rcp(1.0 + exp(-x))), bf16)
     }
   } })");
 }

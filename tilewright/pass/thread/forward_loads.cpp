@@ -105,9 +105,26 @@ class ForwardLoads : public ir::Rewriter {
         reads = reads || (load != nullptr && load->buffer.same_as(buffer));
       });
       if (reads) return k;
-      if (!filling_of(list[k])) break;
+      if (!filling_of(list[k]) && !stays_in_registers(list[k])) break;
     }
     return list.size();
+  }
+
+  static bool stays_in_registers(const Stmt& loop) {
+    bool stays = true;
+    const auto look = [&](const Buffer& b) {
+      const ir::MemSpace space = b.root().space();
+      stays = stays && (space == ir::MemSpace::fragment || space == ir::MemSpace::local ||
+                        space == ir::MemSpace::variable);
+    };
+    ir::for_each_stmt(loop, [&](const Stmt& s) {
+      if (const auto* store = s.try_as<ir::Store>()) look(store->buffer);
+      stays = stays && !s.is<ir::Atomic>() && !s.is<ir::Print>();
+    });
+    ir::for_each_expr(loop, [&](const Expr& e) {
+      if (const auto* load = e.try_as<ir::Load>()) look(load->buffer);
+    });
+    return stays;
   }
 
   static bool as_many(const ir::Parallel& a, const ir::Parallel& b) {

@@ -99,7 +99,7 @@ class Combine {
     return ir::seq(std::move(stmts));
   }
 
-  Expr step(const Expr& a, const Expr& b) const { return reduce_step(kind_, propagate_nan_, a, b); }
+  Expr step(const Expr& a, const Expr& b) const { return fold_step(kind_, propagate_nan_, a, b); }
 
  private:
   template <class Body>
@@ -250,6 +250,18 @@ class Combine {
 };
 
 }  // namespace
+
+Expr fold_step(ir::ReduceKind kind, bool propagate_nan, const Expr& a, const Expr& b) {
+  const Expr step = reduce_step(kind, propagate_nan, a, b);
+  const auto& op = step.as<ir::Op>();
+  const bool is_extremum = op.code == ir::OpCode::min || op.code == ir::OpCode::max ||
+                           op.code == ir::OpCode::min_nan || op.code == ir::OpCode::max_nan;
+  if (!is_extremum || !op.dtype.is_float()) return step;
+  return ir::make<ir::Op>(step.loc(), [&](ir::Op& n) {
+    n = op;
+    n.exactness = ir::Exactness::fast;
+  });
+}
 
 bool crosses_warps(const Fragment& src, const std::vector<int64_t>& dims, int64_t threads) {
   return !exchange_of(digits_of(src, dims, threads), threads).warps.empty();

@@ -34,7 +34,14 @@ int64_t cost_of(const Stmt& body) {
     if (op == nullptr) return;
     const bool function = op->code >= ir::OpCode::exp && op->code <= ir::OpCode::erfc;
     const bool divides = op->code == ir::OpCode::fdiv || op->code == ir::OpCode::fmod;
-    cost += op->exactness == ir::Exactness::fast ? 2 : function ? 20 : divides ? 16 : 1;
+    const bool one_step = op->code == ir::OpCode::rcp || op->code == ir::OpCode::rsqrt;
+    const bool few_steps = op->code == ir::OpCode::exp || op->code == ir::OpCode::exp2;
+    cost += op->exactness == ir::Exactness::fast ? 2
+            : one_step                           ? 4
+            : few_steps                          ? 9
+            : function                           ? 20
+            : divides                            ? 16
+                                                 : 1;
   });
   return cost;
 }
@@ -288,8 +295,10 @@ class LowerThreads : public ir::Rewriter {
     // 3. The turns.
     const Stmt one = ir::seq(std::move(stmts));
     if (turns == 1) return ir::make<ir::Seq>(n.loc, [&](ir::Seq& s) { s.stmts = {one}; });
-    const bool expanded = uses_registers(n.body) ||
-                          (turns <= kOverlap && turns * width * cost_of(n.body) <= kInstructions);
+    const bool is_edge = body.is<ir::If>() && body.as<ir::If>().else_body;  // guards neighbors
+    const bool expanded =
+        uses_registers(n.body) ||
+        (!is_edge && turns <= kOverlap && turns * width * cost_of(n.body) <= kInstructions);
     return ir::make<ir::For>(n.loc, [&](ir::For& f) {
       f.var = turn;
       f.lo = ir::index(0);
@@ -368,10 +377,10 @@ class LowerThreads : public ir::Rewriter {
       at = ir::add(ir::mul(at, n.reducer.shape()[d]), rewrite(n.indices[d]));
     }
     const Expr value = rewrite(n.value);
-    return ir::store(array, {at},
-                     reduce_step(n.reducer->reduce, n.reducer->propagate_nan,
-                                 ir::load(array, {at}, true), value),
-                     true);
+    return ir::store(
+        array, {at},
+        fold_step(n.reducer->reduce, n.reducer->propagate_nan, ir::load(array, {at}, true), value),
+        true);
   }
   Stmt finalize(const ir::ReducerFinalize& n) {
     const Buffer array = partial_.at(n.reducer);

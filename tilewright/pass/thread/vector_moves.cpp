@@ -27,6 +27,21 @@ bool is_memory(const Buffer& buffer) {
   return is_tensor(buffer) || buffer.space() == ir::MemSpace::shared;
 }
 
+/// Whether it accesses arrays that are registers only where every index is known.
+bool uses_registers(const Stmt& body) {
+  bool found = false;
+  const auto look = [&](const Buffer& b) {
+    found = found || b.root().space() == ir::MemSpace::local;
+  };
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    if (const auto* store = s.try_as<ir::Store>()) look(store->buffer);
+  });
+  ir::for_each_expr(body, [&](const Expr& e) {
+    if (const auto* load = e.try_as<ir::Load>()) look(load->buffer);
+  });
+  return found;
+}
+
 class Vectorize {
  public:
   Vectorize(const Var& v, int64_t width, const Bounds& bounds, VectorNeeds& needs)
@@ -40,7 +55,10 @@ class Vectorize {
       if (!uses(branch->cond, v_)) return ir::if_(branch->cond, run(branch->then_body));
       const Expr all = needs_.allowed ? for_all(branch->cond) : Expr();
       if (!all) return one_by_one(body);
-      return ir::if_(all, run(branch->then_body), one_by_one(ir::with_fresh_bindings(body)));
+      // The few at an edge needn't be fast, but small: code is compiled and held in a cache.
+      const ir::LoopKind kind =
+          uses_registers(body) ? ir::LoopKind::unrolled : ir::LoopKind::serial;
+      return ir::if_(all, run(branch->then_body), one_by_one(ir::with_fresh_bindings(body), kind));
     }
     // Statements that share no values run one after the other, each for all neighbors.
     if (const auto* seq = body.try_as<ir::Seq>()) {
@@ -62,14 +80,15 @@ class Vectorize {
       return ir::seq(std::move(stmts));
     }
     const auto* store = body.try_as<ir::Store>();
-    return store == nullptr ? one_by_one(body) : vectors_of({}, *store);
+    if (store == nullptr) return one_by_one(body);
+    const Stmt moved = copy(*store);
+    return moved ? moved : vectors_of({}, *store);
   }
 
  private:
-  Stmt one_by_one(const Stmt& body) const {
+  Stmt one_by_one(const Stmt& body, ir::LoopKind kind = ir::LoopKind::unrolled) const {
     const Var v = Var::make("v", i64);
-    return ir::for_(v, ir::index(0), ir::index(width_), ir::substitute(body, {{v_, v}}),
-                    ir::LoopKind::unrolled);
+    return ir::for_(v, ir::index(0), ir::index(width_), ir::substitute(body, {{v_, v}}), kind);
   }
 
   /// A conjunction of linear comparisons holds for all neighbors if it does for the first and last.
@@ -124,21 +143,22 @@ class Vectorize {
     if (!known) needs_.conditions.push_back(condition);
   }
 
+  /// Without indices, from the start of an array of registers.
   Stmt move(const Buffer& src, std::vector<Expr> src_index, const Buffer& dst,
             std::vector<Expr> dst_index, int64_t run, const ir::Store* store) const {
     // One access, or several one after the other.
     const Var part = Var::make("part", i64);
     const int64_t parts = width_ / run;
     const Expr from = parts == 1 ? ir::index(0) : ir::mul(part, ir::index(run));
-    const auto place = [&](std::vector<Expr> index, const Buffer& buffer) {
-      if (buffer.space() == ir::MemSpace::local) return std::vector<Expr>{from};
+    const auto place = [&](std::vector<Expr> index) {
+      if (index.empty()) return std::vector<Expr>{from};
       return ir_indices(std::move(index), from);
     };
     const Stmt one = ir::make<ir::Move>({}, [&](ir::Move& n) {
       n.src = src;
       n.dst = dst;
-      n.src_indices = place(std::move(src_index), src);
-      n.dst_indices = place(std::move(dst_index), dst);
+      n.src_indices = place(std::move(src_index));
+      n.dst_indices = place(std::move(dst_index));
       n.count = run;
       n.streaming = store != nullptr && store->streaming;
     });
@@ -158,6 +178,49 @@ class Vectorize {
     const bool known = std::any_of(needs_.aligned.begin(), needs_.aligned.end(),
                                    [&](const Buffer& b) { return b.same_as(root); });
     if (is_tensor(root) && !known) needs_.aligned.push_back(root);
+  }
+
+  /// Elements per access of registers that lie as the neighbors do; 1 where they don't.
+  int64_t run_of_registers(const Buffer& buffer, const std::vector<Expr>& indices) const {
+    if (buffer.space() != ir::MemSpace::local || buffer->view_of || indices.size() != 1) return 1;
+    if (Linear::of(indices[0]).coefficient_of(v_) != 1) return 1;
+    const ValueSet first = bounds_.values(ir::substitute(indices[0], {{v_, ir::index(0)}}));
+    return first.modulus % width_ == 0 && first.remainder % width_ == 0 ? width_ : 1;
+  }
+
+  /// Whether it is a guarded load whose guard is the same for all neighbors.
+  bool is_guarded(const ir::Op& op) const {
+    return op.code == ir::OpCode::if_else && op.args[1].is<ir::Load>() &&
+           op.args[2].is<ir::Const>() && !uses(op.args[0], v_) && !ir::has_load(op.args[0]);
+  }
+
+  /// A copy between registers and memory moves without a detour; empty if it isn't one.
+  Stmt copy(const ir::Store& store) {
+    if (const auto* choice = store.value.try_as<ir::Op>();
+        choice != nullptr && is_guarded(*choice)) {
+      const auto with = [&](const Expr& value) {
+        return ir::make<ir::Store>(store.loc, [&](ir::Store& n) {
+          n = store;
+          n.value = value;
+        });
+      };
+      const Stmt moved = copy(with(choice->args[1]).as<ir::Store>());
+      const Stmt other = one_by_one(with(choice->args[2]));
+      return moved ? ir::if_(choice->args[0], moved, other) : moved;
+    }
+    const auto* load = store.value.try_as<ir::Load>();
+    if (load == nullptr || load->buffer.dtype() != store.buffer.dtype()) return {};
+    if (is_memory(load->buffer.root()) == is_memory(store.buffer.root())) return {};
+    const auto run = [&](const Buffer& buffer, const std::vector<Expr>& indices, bool unchecked) {
+      if (!is_memory(buffer.root())) return run_of_registers(buffer, indices);
+      return unchecked || !is_tensor(buffer.root()) ? run_of(buffer, indices) : 1;
+    };
+    const int64_t least = std::min(run(load->buffer, load->indices, load->unchecked),
+                                   run(store.buffer, store.indices, store.unchecked));
+    if (least < 2) return {};
+    require_alignment(load->buffer);
+    require_alignment(store.buffer);
+    return move(load->buffer, load->indices, store.buffer, store.indices, least, &store);
   }
 
   /// One store for all neighbors: loads of it and of the values before it as vectors first, then
@@ -196,9 +259,7 @@ class Vectorize {
           },
           [&](auto& self, const ir::Op& n) -> Expr {
             if (!ir::is_lazy(n.code)) return self.rebuild(n);
-            // A guarded load whose guard is the same for all neighbors.
-            if (n.code == ir::OpCode::if_else && n.args[1].is<ir::Load>() &&
-                n.args[2].is<ir::Const>() && !uses(n.args[0], v_) && !ir::has_load(n.args[0])) {
+            if (is_guarded(n)) {
               const Expr vector = vector_load(n.args[1], n.args[0], n.args[2]);
               if (vector) return vector;
             }

@@ -132,8 +132,14 @@ void Emitter::indices(const ir::Launch& launch) {
     vars_[var] = names_.make(var.name());
     line(format("const {} {} = {};", to_text(var.dtype()), vars_[var], source));
   };
+  block_vars_ = launch.block_vars;
   for (size_t d = 0; d < launch.block_vars.size(); ++d) index(launch.block_vars[d], kBlock[d]);
   if (launch.thread) index(launch.thread, "threadIdx.x");
+}
+
+bool Emitter::is_block_index(const ir::Expr& e) const {
+  return e.dtype() == i64 && std::any_of(block_vars_.begin(), block_vars_.end(),
+                                         [&](const ir::Var& var) { return var.same_as(e); });
 }
 
 std::string Emitter::kernel(const ir::Program& program, const ir::Launch& launch,

@@ -35,7 +35,7 @@ constexpr Function kFunctions[] = {
     {OpCode::pow, "powf", "__powf", "pow"},
     {OpCode::sqrt, "sqrtf", "sqrt_fast", "sqrt"},
     {OpCode::rsqrt, "rsqrtf", "rsqrt_fast", "rsqrt"},
-    {OpCode::rcp, "__frcp_rn", "rcp_fast", "__drcp_rn"},
+    {OpCode::rcp, "reciprocal", "rcp_fast", "__drcp_rn"},
     {OpCode::cbrt, "cbrtf", nullptr, "cbrt"},
     {OpCode::hypot, "hypotf", nullptr, "hypot"},
     {OpCode::sin, "sinf", "__sinf", "sin"},
@@ -102,6 +102,22 @@ bool is_never_zero(const ir::Expr& e) {
   return c != nullptr && c->f != 0;
 }
 
+/// Whether the value is a number >= 2^-123, +infinity or NaN, so that an eighth of it is normal.
+bool is_never_negative(const ir::Expr& e) {
+  const auto* op = e.try_as<ir::Op>();
+  return op != nullptr && (op->code == OpCode::exp || op->code == OpCode::exp2 ||
+                           op->code == OpCode::exp10 || op->code == OpCode::abs);
+}
+bool is_well_above_zero(const ir::Expr& e) {
+  if (const auto* c = e.try_as<ir::Const>()) return c->f >= 0x1p-123;
+  const auto* op = e.try_as<ir::Op>();
+  if (op == nullptr || op->code != OpCode::add) return false;
+  const auto sum = [&](size_t a, size_t b) {
+    return is_well_above_zero(op->args[a]) && is_never_negative(op->args[b]);
+  };
+  return sum(0, 1) || sum(1, 0);
+}
+
 }  // namespace
 
 Text Emitter::float_operation(const ir::Op& op, Exactness exactness) {
@@ -159,7 +175,9 @@ Text Emitter::min_max(const ir::Op& op, Exactness exactness) {
   const bool is_min = op.code == OpCode::min || op.code == OpCode::min_nan;
   const bool keeps_nan = op.code == OpCode::min_nan || op.code == OpCode::max_nan;
   const Text a = operand(op, 0), b = operand(op, 1);
-  const bool any_zero = exactness == Exactness::fast || is_never_zero(op.args[0]) ||
+  // The hardware takes -0 as less than 0, so that a first operand of 0 wins a maximum there too.
+  const bool first_wins = !is_min && is_never_negative_zero(op.args[0]);
+  const bool any_zero = exactness == Exactness::fast || first_wins || is_never_zero(op.args[0]) ||
                         is_never_zero(op.args[1]) ||
                         (is_never_negative_zero(op.args[0]) && is_never_negative_zero(op.args[1]));
   const std::string stem = is_min ? "min" : "max";
@@ -183,6 +201,10 @@ Text Emitter::float_function(const ir::Op& op, Exactness exactness) {
       return call(name, args);
     }
     if (op.rounding != Rounding::rn) no_form(op);
+  }
+  const bool is_standard = exactness == Exactness::standard && dtype != f64;
+  if (op.code == OpCode::rcp && is_standard && is_well_above_zero(op.args[0])) {
+    return call("reciprocal_of_large", args);
   }
   for (const Function& row : kFunctions) {
     if (row.code != op.code) continue;

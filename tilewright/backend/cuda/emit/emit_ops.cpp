@@ -169,6 +169,9 @@ Text Emitter::integer_operation(const ir::Op& op) {
     }
     case OpCode::truncdiv:
     case OpCode::truncmod: {
+      if (!constant && op.code == OpCode::truncdiv && is_block_index(op.args[0])) {
+        return call("divide_index", {as_type(u32, arg(0)), arg(1)});
+      }
       if (!constant || *constant == 0) return call(name, {result(arg(0)), result(arg(1))});
       const auto [a, b] = operands(op);
       return wrapped(dtype, infix(a, op.code == OpCode::truncdiv ? " / " : " % ", b, kProduct));

@@ -140,7 +140,11 @@ class Emitter {
   SourceLoc here_{"", 0}, next_{"", 0};  // of the last line, and of the next one
   std::map<std::string, std::string>* helpers_ = nullptr;
 
+  /// Whether it is the index of a block, which has 31 bits in an i64.
+  bool is_block_index(const ir::Expr& e) const;
+
   std::map<ir::Var, std::string, ir::ById> vars_;
+  std::vector<ir::Var> block_vars_;
   std::map<ir::Buffer, std::string, ir::ById> buffers_;
   std::map<ir::Buffer, Text, ir::ById> view_offset_;  // of views without a pointer of their own
   std::set<ir::Buffer, ir::ById> read_, written_, moved_;  // roots

@@ -29,6 +29,14 @@ template <class T>
 __device__ __forceinline__ T truncdiv(T a, T b) {
   return b == 0 ? T(0) : static_cast<T>(a / b);
 }
+//# divide_index
+// truncdiv of a number of 32 bits, without the long division of 64 bits by 64.
+__device__ __forceinline__ i64 divide_index(u32 a, i64 b) {
+  const u64 magnitude = b < 0 ? 0 - static_cast<u64>(b) : static_cast<u64>(b);
+  const bool is_zero = magnitude == 0 || magnitude >> 32 != 0;
+  const i64 quotient = is_zero ? 0 : static_cast<i64>(a / static_cast<u32>(magnitude));
+  return b < 0 ? -quotient : quotient;
+}
 //# truncmod
 template <class T>
 __device__ __forceinline__ T truncmod(T a, T b) {
