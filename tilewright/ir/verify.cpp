@@ -296,7 +296,7 @@ void Verifier::statement(const Stmt& stmt) {
     require(!around_.parallel || stmt.is<Parallel>(), "a tile operation in a parallel loop");
   }
   require(!is_thread_operation(stmt.kind()) || level_ == Level::thread ||
-              (stmt.is<Barrier>() && level_ == Level::scheduled),
+              ((stmt.is<Barrier>() || stmt.is<Sync>()) && level_ == Level::scheduled),
           "not in {} IR", level_);
   require(stmt.is<Launch>() || around_.launch, "outside a launch");
   dispatch(*stmt.get(), [&]<class T>(const T& node) {

@@ -91,9 +91,8 @@ class Collect : public ir::Visitor {
     const Buffer root = buffer.root();
     const bool seen =
         root.space() == ir::MemSpace::shared || root.space() == ir::MemSpace::shared_static ||
-        ((root.space() == ir::MemSpace::global || root.space() == ir::MemSpace::workspace) &&
-         !root->relaxed);
-    if (!seen) return;
+        root.space() == ir::MemSpace::global || root.space() == ir::MemSpace::workspace;
+    if (!seen || root->relaxed) return;
     if (loop_ != nullptr && buffer.same_as(root)) now.pattern = pattern_of(index);
     merge(touches[root], now);
   }
@@ -221,6 +220,10 @@ class InsertBarriers {
         }));
         return;
       }
+      case ir::Kind::Barrier:
+        out.push_back(stmt);
+        pending_.clear();
+        return;
       case ir::Kind::Break:
       case ir::Kind::Continue:
         merge(jumps_, pending_);

@@ -290,7 +290,9 @@ class LowerThreads : public ir::Rewriter {
     in_box_ = false;
     first_replica_ = {};
     body = ir::substitute(body, values);
-    if (width > 1) body = in_vectors(body, lane, width, bounds_, needs_);
+    if (width > 1 || n.prefer_async) {
+      body = in_vectors(body, lane, width, n.prefer_async, bounds_, needs_);
+    }
     stmts.push_back(guard ? ir::if_(guard, body) : body);
     // 3. The turns.
     const Stmt one = ir::seq(std::move(stmts));

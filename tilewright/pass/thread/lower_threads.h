@@ -47,9 +47,9 @@ struct VectorNeeds {
   std::vector<ir::Expr> conditions;  // on sizes, which would make more vectors possible
 };
 
-/// `body` for v = 0 .. width - 1, loads and stores of neighbors as vectors. Iterations are
-/// independent of one another.
-ir::Stmt in_vectors(const ir::Stmt& body, const ir::Var& v, int64_t width, const Bounds& bounds,
-                    VectorNeeds& needs);
+/// `body` for v = 0 .. width - 1, loads and stores of neighbors as vectors; with `async`, what only
+/// moves them to shared memory as copies by an engine. Iterations are independent of one another.
+ir::Stmt in_vectors(const ir::Stmt& body, const ir::Var& v, int64_t width, bool async,
+                    const Bounds& bounds, VectorNeeds& needs);
 
 }  // namespace tw::pass

@@ -8,6 +8,7 @@
 #include "tilewright/pass/thread/insert_barriers.h"
 #include "tilewright/pass/thread/lower_block_ops.h"
 #include "tilewright/pass/thread/lower_threads.h"
+#include "tilewright/pass/thread/pipeline_loops.h"
 #include "tilewright/pass/thread/plan_shared.h"
 #include "tilewright/pass/thread/spread_loops.h"
 
@@ -22,6 +23,7 @@ std::vector<Pass> thread_pipeline(const BlockLimits& limits) {
       {"assert_bounds", Level::tile, Level::tile, assert_bounds},
       {"simplify", Level::tile, Level::tile, simplify},
       {"lower_block_ops", Level::tile, Level::scheduled, lower_block_ops},
+      {"pipeline_loops", Level::scheduled, Level::scheduled, pipeline_loops},
       {"forward_loads", Level::scheduled, Level::scheduled, forward_loads},
       {"spread_loops", Level::scheduled, Level::scheduled, spread_loops},
       {"insert_barriers", Level::scheduled, Level::scheduled, insert_barriers},

@@ -1,5 +1,6 @@
 // Loads and stores of neighbors as vectors of up to 16 bytes (language 20.1).
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -42,10 +43,15 @@ bool uses_registers(const Stmt& body) {
   return found;
 }
 
+bool is_zero(const Expr& e) {
+  const auto* c = e.try_as<ir::Const>();
+  return c != nullptr && c->i == 0 && c->f == 0 && !std::signbit(c->f);
+}
+
 class Vectorize {
  public:
-  Vectorize(const Var& v, int64_t width, const Bounds& bounds, VectorNeeds& needs)
-      : v_(v), width_(width), bounds_(bounds), needs_(needs) {}
+  Vectorize(const Var& v, int64_t width, bool async, const Bounds& bounds, VectorNeeds& needs)
+      : v_(v), width_(width), async_(async), bounds_(bounds), needs_(needs) {}
 
   Stmt run(const Stmt& body) {
     // A condition that is the same for all neighbors goes around them; one that isn't chooses
@@ -81,12 +87,16 @@ class Vectorize {
     }
     const auto* store = body.try_as<ir::Store>();
     if (store == nullptr) return one_by_one(body);
+    const Stmt by_engine = async_ ? async_copy(*store) : Stmt();
+    if (by_engine) return by_engine;
+    if (width_ == 1) return body;
     const Stmt moved = copy(*store);
     return moved ? moved : vectors_of({}, *store);
   }
 
  private:
   Stmt one_by_one(const Stmt& body, ir::LoopKind kind = ir::LoopKind::unrolled) const {
+    if (width_ == 1) return body;
     const Var v = Var::make("v", i64);
     return ir::for_(v, ir::index(0), ir::index(width_), ir::substitute(body, {{v_, v}}), kind);
   }
@@ -223,6 +233,43 @@ class Vectorize {
     return move(load->buffer, load->indices, store.buffer, store.indices, least, &store);
   }
 
+  /// A store that only moves neighbors from a tensor to shared memory, or zeros where a condition
+  /// doesn't hold, as copies by an engine; null where it is none.
+  Stmt async_copy(const ir::Store& store) const {
+    Expr value = store.value, valid;
+    if (const auto* op = value.try_as<ir::Op>();
+        op != nullptr && is_guarded(*op) && is_zero(op->args[2])) {
+      valid = op->args[0];
+      value = op->args[1];
+    }
+    const auto* load = value.try_as<ir::Load>();
+    if (load == nullptr || !is_tensor(load->buffer.root()) || !load->unchecked ||
+        store.buffer.root().space() != ir::MemSpace::shared) {
+      return {};
+    }
+    const int64_t run =
+        std::min(run_of(load->buffer, load->indices), run_of(store.buffer, store.indices));
+    const int64_t bits = run * store.buffer.dtype().bits();
+    if (bits < 32 || bits > kVectorBits) return {};
+    if (run > 1) require_alignment(load->buffer);
+    const Var part = Var::make("part", i64);
+    const int64_t parts = width_ / run;
+    const Expr from = parts == 1 ? ir::index(0) : ir::mul(part, ir::index(run));
+    const auto region = [&](const Buffer& buffer, const std::vector<Expr>& index) {
+      ir::Region r{buffer, ir_indices(index, from), {}, true};
+      r.extent.assign(index.size(), ir::index(1));
+      r.extent.back() = ir::index(run);
+      return r;
+    };
+    const Stmt one = ir::make<ir::AsyncCopy>(store.loc, [&](ir::AsyncCopy& n) {
+      n.src = region(load->buffer, load->indices);
+      n.dst = region(store.buffer, store.indices);
+      n.valid = valid;
+    });
+    if (parts == 1) return one;
+    return ir::for_(part, ir::index(0), ir::index(parts), one, ir::LoopKind::unrolled);
+  }
+
   /// One store for all neighbors: loads of it and of the values before it as vectors first, then
   /// the values, then the store.
   Stmt vectors_of(const std::vector<Stmt>& lets, const ir::Store& store) {
@@ -298,15 +345,16 @@ class Vectorize {
 
   Var v_;
   int64_t width_;
+  bool async_;
   const Bounds& bounds_;
   VectorNeeds& needs_;
 };
 
 }  // namespace
 
-Stmt in_vectors(const Stmt& body, const Var& v, int64_t width, const Bounds& bounds,
+Stmt in_vectors(const Stmt& body, const Var& v, int64_t width, bool async, const Bounds& bounds,
                 VectorNeeds& needs) {
-  return Vectorize(v, width, bounds, needs).run(body);
+  return Vectorize(v, width, async, bounds, needs).run(body);
 }
 
 }  // namespace tw::pass
