@@ -136,9 +136,17 @@ Val smax(Val a, Operand b) { return two_of_a_kind("llvm.smax", a, b); }
 TW_FLOAT_BINARY(fadd, LLVMBuildFAdd)
 TW_FLOAT_BINARY(fsub, LLVMBuildFSub)
 TW_FLOAT_BINARY(fmul, LLVMBuildFMul)
-TW_FLOAT_BINARY(fdiv, LLVMBuildFDiv)
-TW_FLOAT_BINARY(frem, LLVMBuildFRem)
+static TW_FLOAT_BINARY(divided, LLVMBuildFDiv) static TW_FLOAT_BINARY(remainder, LLVMBuildFRem)
 #undef TW_FLOAT_BINARY
+
+    /// A dividend of which LLVM knows nothing: LLVM 19 takes lanes where both operands are known to
+    /// be zero for zeros of the quotient, too (TargetLowering::SimplifyDemandedVectorElts), not for
+    /// NaN.
+    static Val fenced(Val a) {
+  return a.lanes() == 1 ? a : a.builder().intrinsic("llvm.arithmetic.fence", {&a, 1}, {&a, 1});
+}
+Val fdiv(Val a, Val b) { return divided(fenced(a), b); }
+Val frem(Val a, Val b) { return remainder(fenced(a), b); }
 
 Val fneg(Val a) { return a.builder().make(LLVMBuildFNeg(a.builder().ref(), a.ref(), "")); }
 
