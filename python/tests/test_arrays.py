@@ -174,7 +174,7 @@ def test_memory_of_another_device_is_refused() -> None:
     ):
         tw.rms_norm(random(4, 8), Elsewhere(random(8)))
     x.device = (8, 0)  # Metal
-    with pytest.raises(ValueError, match="device type 8 isn't supported.*\n  note: x of softmax"):
+    with pytest.raises(ValueError, match=r"device type 8 isn't supported.*\n  note: x of softmax"):
         tw.softmax(x)
 
 

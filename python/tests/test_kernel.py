@@ -74,7 +74,7 @@ def test_a_target_that_is_not_there_is_a_runtime_error() -> None:
 def test_without_a_gpu_the_error_says_what_to_do() -> None:
     if any(target.startswith("cuda") for target in tw.info()["targets"]):
         pytest.skip("there is a GPU")
-    with pytest.raises(RuntimeError, match="(?s)E-TGT-04.*no device.*cuda:sm_90a compiles without"):
+    with pytest.raises(RuntimeError, match=r"(?s)E-TGT-04.*no device.*sm_90a compiles without"):
         tw.compile_text(SCALE, target="cuda")
 
 
@@ -89,7 +89,7 @@ def for_hopper() -> tw.Kernel:
 
 def test_a_kernel_for_a_gpu_refuses_arrays_of_the_cpu() -> None:
     kernel = for_hopper()
-    with pytest.raises(ValueError, match="E-HOST-04.*X is on cpu.*compiled for cuda:sm_90a"):
+    with pytest.raises(ValueError, match=r"E-HOST-04.*X is on cpu.*compiled for cuda:sm_90a"):
         kernel(np.ones(4, "float32"), 2)
 
 

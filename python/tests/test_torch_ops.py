@@ -1,0 +1,117 @@
+"""The operators in torch.ops.tilewright: their declarations, and graphs that contain them."""
+
+import pytest
+
+import tilewright as tw
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+ops = pytest.importorskip("tilewright.torch")
+
+on_cuda = pytest.mark.skipif(
+    not torch.cuda.is_available() or "cuda" not in str(tw.info()["targets"]),
+    reason="no NVIDIA GPU",
+)
+on_cpu = pytest.mark.skipif(
+    not any(t.startswith("cpu") for t in tw.info()["targets"]), reason="no backend for the CPU"
+)
+DEVICES = [pytest.param("cpu", marks=on_cpu), pytest.param("cuda", marks=on_cuda)]
+
+
+def samples(device: str) -> dict[str, tuple]:
+    """Arguments for each operator."""
+    torch.manual_seed(0)
+
+    def t(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, device=device)
+
+    def ints(*values: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+        return torch.tensor(values, device=device, dtype=dtype)
+
+    maps = ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "copy", "sum", "max", "argmax")
+    return {
+        **{name: (t(5, 64),) for name in maps},
+        "silu_mul": (t(5, 64), t(5, 64)),
+        "add": (t(5, 64), t(64)),
+        "mul": (t(5, 64), t(5, 1)),
+        "add_relu": (t(5, 64), t(5, 64)),
+        "silu_and_mul": (t(5, 64),),
+        "cast": (t(5, 64), torch.bfloat16),
+        "softmax": (t(5, 64), 0.5),
+        "rms_norm": (t(5, 64), t(64), 1e-6),
+        "layer_norm": (t(5, 64), t(64), t(64), 1e-5),
+        "residual_rms_norm": (t(5, 64), t(5, 64), t(64)),
+        "residual_layer_norm": (t(5, 64), t(5, 64), t(64), t(64)),
+        "cumsum": (t(5, 64),),
+        "top_k": (t(5, 64), 3),
+        "transpose": (t(5, 64),),
+        "gather_rows": (t(5, 64), ints(4, 0, 9)),
+        "scatter_add_rows": (t(3, 64), ints(4, 0, 4), t(5, 64)),
+        "per_token_group_cast": (t(5, 256), 128, True),
+        "per_block_cast": (t(5, 256),),
+        "gemm": (t(5, 32), t(32, 64), t(64), t(5, 64), "silu"),
+        "batched_gemm": (t(2, 5, 32), t(2, 64, 32), None, None, "none", False, True),
+        "attention": (t(2, 7, 4, 32), t(2, 9, 2, 32), t(2, 9, 2, 32), None, True),
+        "masked_mean_pool": (t(7, 64), ints(0, 3, 7, dtype=torch.int32), True),
+    }
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ops.operators())
+def test_what_an_operator_declares_is_what_it_does(name: str, device: str) -> None:
+    operator = getattr(torch.ops.tilewright, name).default
+    torch.library.opcheck(
+        operator,
+        samples(device)[name],
+        test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_dynamic"),
+    )
+
+
+def block(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    y, _ = torch.ops.tilewright.residual_rms_norm(x, x * 2, w)
+    return torch.ops.tilewright.softmax(y + 1).sum()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_graph_goes_through_without_a_break(device: str) -> None:
+    x, w = torch.randn(6, 64, device=device), torch.randn(64, device=device)
+    backend = "inductor" if device == "cuda" else "aot_eager"  # inductor wants a C++ compiler
+    compiled = torch.compile(block, fullgraph=True, backend=backend)
+    torch.testing.assert_close(compiled(x, w), block(x, w))
+
+
+@on_cuda
+def test_operators_in_a_cuda_graph() -> None:
+    x, w = torch.randn(6, 64, device="cuda"), torch.randn(64, device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        block(x, w)
+    stream.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        y = torch.ops.tilewright.rms_norm(x, w)
+    x.copy_(torch.randn_like(x))
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(y, tw.rms_norm(x, w))
+
+
+@on_cuda
+def test_two_streams_at_once() -> None:
+    w = torch.randn(4096, device="cuda")
+    inputs = [torch.randn(2048, 4096, device="cuda") for _ in range(2)]
+    wanted = [tw.rms_norm(x, w) for x in inputs]
+    streams = [torch.cuda.Stream() for _ in inputs]
+    torch.cuda.synchronize()
+    found: list[torch.Tensor] = []
+    for x, stream in zip(inputs, streams, strict=True):
+        with torch.cuda.stream(stream):
+            for _ in range(20):
+                y = torch.ops.tilewright.rms_norm(x, w)
+            found.append(y)
+    torch.cuda.synchronize()
+    for y, z in zip(found, wanted, strict=True):
+        assert torch.equal(y, z)
+
+
+def test_every_operator_is_tested() -> None:
+    assert set(ops.operators()) == set(samples("cpu"))

@@ -1,0 +1,218 @@
+"""The library as operators of torch: `torch.ops.tilewright.rms_norm(x, w, 1e-6)`, and so on.
+
+Importing this module registers them, for tensors on the CPU and on NVIDIA GPUs, with what
+`torch.compile` needs to know of their results; so a graph goes through them without a break. They
+run on the current stream and can be part of a CUDA graph. They compute what the functions of
+`tilewright` of the same names do, and have no gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+
+import tilewright as tw
+
+__all__ = ["operators"]
+
+_library = torch.library.Library("tilewright", "DEF")
+_names: list[str] = []
+_NAMES = {
+    torch.float64: "f64",
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "e4m3",
+    torch.float8_e5m2: "e5m2",
+}
+
+
+def operators() -> list[str]:
+    """Names of the operators in `torch.ops.tilewright`."""
+    return sorted(_names)
+
+
+def _define(schema: str, run: Callable, fake: Callable) -> None:
+    """An operator. `fake` gives results of the right shape and dtype without values."""
+    name = schema[: schema.index("(")]
+    _library.define(schema)
+    for device in ("CPU", "CUDA"):
+        _library.impl(name, run, device)
+    torch.library.register_fake(f"tilewright::{name}", fake, lib=_library)
+    _names.append(name)
+
+
+def _like(x: torch.Tensor, *_: object) -> torch.Tensor:
+    return x.new_empty(x.shape)
+
+
+def _rows(x: torch.Tensor, *_: object) -> torch.Tensor:
+    return x.new_empty(x.shape[0])
+
+
+def _two_like(x: torch.Tensor, *_: object) -> tuple[torch.Tensor, torch.Tensor]:
+    return x.new_empty(x.shape), x.new_empty(x.shape)
+
+
+# ---- elementwise ----
+for _name in ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "copy"):
+    _define(f"{_name}(Tensor x) -> Tensor", getattr(tw, _name), _like)
+_define("silu_mul(Tensor gate, Tensor x) -> Tensor", tw.silu_mul, _like)
+
+
+def _broadcast(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.new_empty(torch.broadcast_shapes(a.shape, b.shape))
+
+
+for _name in ("add", "mul", "add_relu"):
+    _define(f"{_name}(Tensor a, Tensor b) -> Tensor", getattr(tw, _name), _broadcast)
+_define(
+    "silu_and_mul(Tensor x) -> Tensor",
+    tw.silu_and_mul,
+    lambda x: x.new_empty((*x.shape[:-1], x.shape[-1] // 2)),
+)
+_define(
+    "cast(Tensor x, ScalarType to) -> Tensor",
+    lambda x, to: tw.cast(x, _NAMES[to]),
+    lambda x, to: x.new_empty(x.shape, dtype=to),
+)
+
+# ---- norms ----
+_define("softmax(Tensor x, float scale=1.0) -> Tensor", tw.softmax, _like)
+_define("rms_norm(Tensor x, Tensor w, float eps=1e-06) -> Tensor", tw.rms_norm, _like)
+_define("layer_norm(Tensor x, Tensor w, Tensor b, float eps=1e-05) -> Tensor", tw.layer_norm, _like)
+_define(
+    "residual_rms_norm(Tensor x, Tensor residual, Tensor w, float eps=1e-06) -> (Tensor, Tensor)",
+    tw.residual_rms_norm,
+    _two_like,
+)
+_define(
+    "residual_layer_norm(Tensor x, Tensor residual, Tensor w, Tensor b, float eps=1e-05)"
+    " -> (Tensor, Tensor)",
+    tw.residual_layer_norm,
+    _two_like,
+)
+
+# ---- rows ----
+_define("sum(Tensor x) -> Tensor", tw.sum, _rows)
+_define(
+    "max(Tensor x, bool propagate_nan=False) -> Tensor",
+    lambda x, propagate_nan=False: tw.max(x, propagate_nan=propagate_nan),
+    _rows,
+)
+_define(
+    "argmax(Tensor x) -> Tensor",
+    tw.argmax,
+    lambda x: x.new_empty(x.shape[0], dtype=torch.int64),
+)
+_define("cumsum(Tensor x) -> Tensor", tw.cumsum, _like)
+_define(
+    "top_k(Tensor x, int k) -> (Tensor, Tensor)",
+    tw.top_k,
+    lambda x, k: (
+        x.new_empty((x.shape[0], k)),
+        x.new_empty((x.shape[0], k), dtype=torch.int64),
+    ),
+)
+_define(
+    "transpose(Tensor x) -> Tensor",
+    tw.transpose,
+    lambda x: x.new_empty((*x.shape[:-2], x.shape[-1], x.shape[-2])),
+)
+_define(
+    "gather_rows(Tensor table, Tensor index) -> Tensor",
+    tw.gather_rows,
+    lambda table, index: table.new_empty((index.shape[0], table.shape[1])),
+)
+
+
+def _scatter_add_rows(x: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> None:
+    tw.scatter_add_rows(x, index, out=out)
+
+
+_define(
+    "scatter_add_rows(Tensor x, Tensor index, Tensor(a!) out) -> ()",
+    _scatter_add_rows,
+    lambda x, index, out: None,
+)
+
+
+# ---- quantisation ----
+def _codes(x: torch.Tensor, rows: int, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
+    scales = (-(-x.shape[0] // rows), -(-x.shape[1] // columns))
+    return x.new_empty(x.shape, dtype=torch.float8_e4m3fn), x.new_empty(scales, dtype=torch.float32)
+
+
+_define(
+    "per_token_group_cast(Tensor x, int group=128, bool round_sf=False) -> (Tensor, Tensor)",
+    lambda x, group=128, round_sf=False: tw.per_token_group_cast(x, group=group, round_sf=round_sf),
+    lambda x, group=128, round_sf=False: _codes(x, 1, group),
+)
+_define(
+    "per_block_cast(Tensor x, bool round_sf=False) -> (Tensor, Tensor)",
+    lambda x, round_sf=False: tw.per_block_cast(x, round_sf=round_sf),
+    lambda x, round_sf=False: _codes(x, 128, 128),
+)
+
+
+# ---- multiplies ----
+def _gemm(
+    run: Callable,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    activation: str = "none",
+    trans_a: bool = False,
+    trans_b: bool = False,
+) -> torch.Tensor:
+    return run(
+        a,
+        b,
+        trans_a=trans_a,
+        trans_b=trans_b,
+        activation=activation,
+        bias=bias,
+        residual=residual,
+    )
+
+
+def _fake_gemm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    activation: str = "none",
+    trans_a: bool = False,
+    trans_b: bool = False,
+) -> torch.Tensor:
+    rows, columns = a.shape[-1 if trans_a else -2], b.shape[-2 if trans_b else -1]
+    return a.new_empty((*a.shape[:-2], rows, columns))
+
+
+for _name in ("gemm", "batched_gemm"):
+    _define(
+        f"{_name}(Tensor a, Tensor b, Tensor? bias=None, Tensor? residual=None, "
+        "str activation='none', bool trans_a=False, bool trans_b=False) -> Tensor",
+        partial(_gemm, getattr(tw, _name)),
+        _fake_gemm,
+    )
+_define(
+    "attention(Tensor q, Tensor k, Tensor v, float? scale=None, bool causal=False, "
+    "Tensor? key_lengths=None) -> Tensor",
+    lambda q, k, v, scale=None, causal=False, key_lengths=None: tw.attention(
+        q, k, v, scale=scale, causal=causal, key_lengths=key_lengths
+    ),
+    _like,
+)
+_define(
+    "masked_mean_pool(Tensor x, Tensor cu_seqlens, bool l2_normalize=False) -> Tensor",
+    lambda x, cu_seqlens, l2_normalize=False: tw.masked_mean_pool(
+        x, cu_seqlens, l2_normalize=l2_normalize
+    ),
+    lambda x, cu_seqlens, l2_normalize=False: x.new_empty(
+        (cu_seqlens.shape[0] - 1, x.shape[1]), dtype=torch.float32
+    ),
+)
