@@ -254,10 +254,11 @@ void Verifier::check(const Gemm& n) {
 void Verifier::check(const WarpOp& n) {
   const bool shuffle = n.code <= WarpCode::shfl_down;
   const bool alone = n.code == WarpCode::active_mask || n.code == WarpCode::sync_warp;
-  require(n.args.size() == (shuffle ? 2U : alone ? 0U : 1U), "{} operands", n.args.size());
+  const size_t operands = shuffle ? 2 : alone ? 0 : 1;
+  require(n.args.size() == operands, "{} operands", n.args.size());
   require(!n.result == (n.code == WarpCode::sync_warp), "the result of {}", enum_name(n.code));
   require(n.width >= 1 && n.width <= 32 && (n.width & (n.width - 1)) == 0, "width {}", n.width);
-  if (!n.result || n.args.empty()) return;
+  if (!n.result || n.args.empty() || n.args.size() != operands) return;
   const DType value = n.args[0].dtype(), result = n.result.dtype();
   if (shuffle) {
     typed(n.args[1], i32, "the lane");

@@ -1,6 +1,7 @@
 #include "tests/backend/cuda/fake_driver.h"
 
 #include <cstring>
+#include <deque>
 
 namespace tw::cuda::test {
 
@@ -128,11 +129,13 @@ DriverApi make_api() {
 
 }  // namespace
 
-WithFakeDriver::WithFakeDriver(std::vector<DeviceFacts> devices, std::string reason)
-    : state_(new DriverState{.api = make_api(),
-                             .version = 13000,
-                             .reason = std::move(reason),
-                             .devices = std::move(devices)}) {
+WithFakeDriver::WithFakeDriver(std::vector<DeviceFacts> devices, std::string reason) {
+  // Devices refer to it until the process ends.
+  static auto& all = *new std::deque<DriverState>;
+  state_ = &all.emplace_back(DriverState{.api = make_api(),
+                                         .version = 13000,
+                                         .reason = std::move(reason),
+                                         .devices = std::move(devices)});
   fake() = {};
   replace_driver(state_);
 }

@@ -59,7 +59,7 @@ class WithFakeDriver {
   WithFakeDriver& operator=(const WithFakeDriver&) = delete;
 
  private:
-  const DriverState* state_;  // never freed: devices refer to it
+  const DriverState* state_ = nullptr;
 };
 
 /// `count` H200.
