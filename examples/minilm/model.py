@@ -7,12 +7,14 @@ The texts of a batch are packed: their tokens stand one after the other, without
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
-import tilewright as tw
 from weights import Dense, Norm, Weights
+
+import tilewright as tw
 
 DTYPES = ("f32", "bf16", "fp8")
 
@@ -44,8 +46,8 @@ def to_bf16(x: np.ndarray) -> np.ndarray:
 class Model:
     """Embeds texts that are given as token ids. dtype: of weights and activations; sums are f32.
 
-    With fp8, multiplies take e4m3 weights with a scale per 128 x 128 block and activations with a scale
-    per token and group of 128; everything else is f32.
+    With fp8, multiplies take e4m3 weights with a scale per 128 x 128 block and activations with a
+    scale per token and group of 128; everything else is f32.
     """
 
     weights: Weights
@@ -99,7 +101,13 @@ class Model:
         with self._timed("layer_norm"):
             return tw.layer_norm(x, p.w, p.b, self.weights.eps, dtype=self.holds)
 
-    def _dense(self, x, dense: Dense, residual=None, activation: str = "none") -> np.ndarray:
+    def _dense(
+        self,
+        x: np.ndarray,
+        dense: Dense,
+        residual: np.ndarray | None = None,
+        activation: str = "none",
+    ) -> np.ndarray:
         args = {"bias": dense.b, "residual": residual, "activation": activation}
         inputs, outputs = dense.w.shape
         w = self.denses[id(dense)]
@@ -112,14 +120,14 @@ class Model:
         with self._timed(name):
             return tw.gemm_fp8(q, scales, *w, dtype="e4m3", **args)
 
-    def _prepare(self, dense: Dense):
+    def _prepare(self, dense: Dense) -> np.ndarray | tuple:
         """The weights as the multiply takes them."""
         if self.dtype == "fp8":
             return tw.per_block_cast(np.ascontiguousarray(dense.w.T))
         return to_bf16(dense.w) if self.dtype == "bf16" else dense.w
 
     @contextmanager
-    def _timed(self, name: str):
+    def _timed(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
         self.first_calls.setdefault(name, time.perf_counter() - start)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +65,7 @@ def model_folder() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-def _read(path: Path, read):
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
     try:
         return read(path)
     except Exception as error:  # the readers raise types of their own
@@ -115,7 +117,7 @@ def load_weights(folder: Path | None = None) -> Weights:
     )
 
 
-def load_tokenizer(folder: Path | None = None):
+def load_tokenizer(folder: Path | None = None) -> Any:
     """The model's tokenizer: no padding, at most MAX_TOKENS tokens a text."""
     from tokenizers import Tokenizer
 

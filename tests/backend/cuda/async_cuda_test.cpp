@@ -144,7 +144,8 @@ TEST(AsyncOnCuda, CopiesOfElements) {
   Y[128 + t] = s[0, 63 - t] + s[1, 127 - t])");
 }
 
-std::string box(const std::string& begin, const std::string& more, const std::string& index) {
+/// Loads a box of A and writes its elements to Y.
+std::string load_box(const std::string& begin, const std::string& more, const std::string& index) {
   return R"(alloc s: f32[8, 32] shared with place=1024
     alloc bar: u64[1] shared with place=0
     if t == 0 {
@@ -158,7 +159,12 @@ std::string box(const std::string& begin, const std::string& more, const std::st
     sync phase_wait on bar[0], 0
     for i in 0:4 { let row = i * 2 + t // 32 let column = t % 32
       Y[i * 64 + t] = )" +
-         index + R"( }
+         index + " }";
+}
+/// Writes a box of Z.
+std::string store_box(const std::string& begin, const std::string& more) {
+  return R"(alloc s: f32[8, 32] shared with place=1024
+    for i in 0:4 { s[i * 2 + t // 32, t % 32] = X[i * 64 + t] }
     sync fence_engines
     barrier
     if t == 0 {
@@ -169,14 +175,25 @@ std::string box(const std::string& begin, const std::string& more, const std::st
     })";
 }
 
-TEST(AsyncOnCuda, BoxesOfATensor) {
-  for (const char* begin : {"1", "0 - 1", "4"}) {
-    SCOPED_TRACE(begin);
-    expect_as_the_twin(box(begin, "", "s[row, column]"));
-    expect_as_the_twin(
-        box(begin, " with swizzle=128", "s[row, ((column // 4) ^ (row % 8)) * 4 + column % 4]"));
-  }
+TEST(AsyncOnCuda, LoadsABox) { expect_as_the_twin(load_box("1", "", "s[row, column]")); }
+TEST(AsyncOnCuda, LoadsABoxWithASwizzle) {
+  expect_as_the_twin(
+      load_box("1", " with swizzle=128", "s[row, ((column // 4) ^ (row % 8)) * 4 + column % 4]"));
 }
+TEST(AsyncOnCuda, LoadsABoxThatBeginsOutside) {
+  expect_as_the_twin(load_box("0 - 1", "", "s[row, column]"));
+}
+TEST(AsyncOnCuda, LoadsABoxThatEndsOutside) {
+  expect_as_the_twin(load_box("4", "", "s[row, column]"));
+}
+TEST(AsyncOnCuda, StoresABox) { expect_as_the_twin(store_box("1", "")); }
+TEST(AsyncOnCuda, StoresABoxWithASwizzle) {
+  expect_as_the_twin(store_box("1", " with swizzle=128"));
+}
+TEST(AsyncOnCuda, StoresABoxThatReachesOutside) {
+  for (const char* begin : {"0 - 1", "4"}) expect_as_the_twin(store_box(begin, ""));
+}
+TEST(AsyncOnCuda, StoresABoxThatAdds) { expect_as_the_twin(store_box("1", " with fold=add")); }
 
 TEST(AsyncOnCuda, NarrowBoxesWithSwizzles) {
   // Rows of 64 and 32 bytes: two and four of them are a line of 128.
