@@ -320,6 +320,9 @@ TEST(TwinAsync, ABoxIsWritten) {
   });
   expect_clean(with(body, "[8 :+ 4, 0 :+ 32]", "[8 :+ 4, 0 :+ 32] with fold=max"),
                [](const Kernel& k) { EXPECT_EQ(k.memory("Z")[8 * 32], 1000); });
+  EXPECT_EQ(findings(with(body, "[8 :+ 4", "[0 - 1 :+ 4")),
+            "p.tw:7: out_of_bounds: p: thread 0 of block [0]: a box is written to Z[-1, 0], before "
+            "the tensor begins; only loads may\n");
 }
 
 // ---- barriers

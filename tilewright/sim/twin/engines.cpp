@@ -92,6 +92,14 @@ bool Block::add_boxes(Thread& t, const AsyncCode& copy, Task* task) {
     return false;
   };
   const size_t rank = b.shape.size();
+  for (size_t dim = 0; !loads && dim < rank; ++dim) {
+    // Seen on an H200: an illegal instruction. Boxes that end outside are cut off.
+    if (origin[dim] >= 0) continue;
+    report(FindingKind::out_of_bounds, copy.node,
+           format("{}: a box is written to {}, before the tensor begins; only loads may",
+                  thread_text(task->thread), task->dst_text));
+    return false;
+  }
   const auto extent_of = [&](size_t dim) { return static_cast<int64_t>(t.regs[b.shape[dim]]); };
   const int64_t width = far.extent.back(), size = b.width / 8;
   for (size_t dim = 0; dim + 1 < rank; ++dim) {
