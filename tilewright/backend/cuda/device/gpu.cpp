@@ -1,6 +1,7 @@
 #include "tilewright/backend/cuda/device/gpu.h"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -66,7 +67,8 @@ Gpu& Gpu::numbered(int id) {
   const std::lock_guard lock(mutex);
   gpu = place.load(std::memory_order_acquire);
   if (gpu == nullptr || &gpu->state_ != &state) {
-    gpu = new Gpu(state, id);
+    static auto& all = *new std::deque<std::unique_ptr<Gpu>>;  // code that runs refers to them
+    gpu = all.emplace_back(new Gpu(state, id)).get();
     place.store(gpu, std::memory_order_release);
   }
   return *gpu;
