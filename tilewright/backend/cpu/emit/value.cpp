@@ -136,17 +136,24 @@ Val smax(Val a, Operand b) { return two_of_a_kind("llvm.smax", a, b); }
 TW_FLOAT_BINARY(fadd, LLVMBuildFAdd)
 TW_FLOAT_BINARY(fsub, LLVMBuildFSub)
 TW_FLOAT_BINARY(fmul, LLVMBuildFMul)
-static TW_FLOAT_BINARY(divided, LLVMBuildFDiv) static TW_FLOAT_BINARY(remainder, LLVMBuildFRem)
 #undef TW_FLOAT_BINARY
 
-    /// A dividend of which LLVM knows nothing: LLVM 19 takes lanes where both operands are known to
-    /// be zero for zeros of the quotient, too (TargetLowering::SimplifyDemandedVectorElts), not for
-    /// NaN.
-    static Val fenced(Val a) {
-  return a.lanes() == 1 ? a : a.builder().intrinsic("llvm.arithmetic.fence", {&a, 1}, {&a, 1});
+namespace {
+
+/// A quotient or remainder whose dividend LLVM knows nothing of: LLVM 19 takes lanes where both
+/// operands are known to be zero for zeros of the result, which is NaN there
+/// (TargetLowering::SimplifyDemandedVectorElts).
+Val fenced(decltype(&LLVMBuildFDiv) build, Val a, Val b) {
+  match(a, b);
+  Builder& builder = a.builder();
+  if (a.lanes() > 1) a = builder.intrinsic("llvm.arithmetic.fence", {&a, 1}, {&a, 1});
+  return builder.flagged(build(builder.ref(), a.ref(), b.ref(), ""));
 }
-Val fdiv(Val a, Val b) { return divided(fenced(a), b); }
-Val frem(Val a, Val b) { return remainder(fenced(a), b); }
+
+}  // namespace
+
+Val fdiv(Val a, Val b) { return fenced(LLVMBuildFDiv, a, b); }
+Val frem(Val a, Val b) { return fenced(LLVMBuildFRem, a, b); }
 
 Val fneg(Val a) { return a.builder().make(LLVMBuildFNeg(a.builder().ref(), a.ref(), "")); }
 
