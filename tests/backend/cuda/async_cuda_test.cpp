@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/sim/ring.h"
 #include "tests/sim/text_run.h"
 #include "tilewright/backend/cuda/compile.h"
 #include "tilewright/backend/cuda/device/gpu.h"
@@ -75,34 +76,7 @@ void expect_as_the_twin(const std::string& body) {
   for (const char* tensor : {"Y", "Z"}) EXPECT_EQ(device.memory(tensor), twin.memory(tensor));
 }
 
-TEST(AsyncOnCuda, ARingOfBulkCopies) {
-  expect_as_the_twin(R"(alloc ring: f32[2, 64] shared with place=0
-  alloc full: u64[2] shared with place=512
-  alloc empty: u64[2] shared with place=528
-  if t == 0 {
-    for i in 0:2 {
-      sync phase_init on full[i], 1
-      sync phase_init on empty[i], 32
-    }
-    sync fence_phases
-  }
-  barrier
-  if t == 32 {
-    for i in 0:4 {
-      sync phase_wait on empty[i % 2], (i // 2 + 1) % 2
-      sync phase_arrive_expect on full[i % 2], 256
-      async bulk X[i * 64 :+ 64] -> ring[i % 2, 0 :+ 64] on full[i % 2]
-    }
-  }
-  if t < 32 {
-    for i in 0:4 {
-      sync phase_wait on full[i % 2], i // 2 % 2
-      Y[i * 64 + t] = ring[i % 2, 63 - t]
-      Y[i * 64 + t + 32] = ring[i % 2, 31 - t]
-      sync phase_arrive on empty[i % 2]
-    }
-  })");
-}
+TEST(AsyncOnCuda, ARingOfBulkCopies) { expect_as_the_twin(sim::kRing); }
 
 TEST(AsyncOnCuda, BulkStores) {
   for (const char* store : {"Y[0 :+ 64]", "Y[64 :+ 64] with fold=add"}) {
