@@ -89,9 +89,8 @@ class Collect : public ir::Visitor {
  private:
   void touch(const Buffer& buffer, const std::vector<Expr>& index, Touch now) {
     const Buffer root = buffer.root();
-    const bool seen =
-        root.space() == ir::MemSpace::shared || root.space() == ir::MemSpace::shared_static ||
-        root.space() == ir::MemSpace::global || root.space() == ir::MemSpace::workspace;
+    const bool seen = root.space() == ir::MemSpace::shared ||
+                      root.space() == ir::MemSpace::shared_static || is_tensor(root);
     if (!seen || root->relaxed) return;
     if (loop_ != nullptr && buffer.same_as(root)) now.pattern = pattern_of(index);
     merge(touches[root], now);

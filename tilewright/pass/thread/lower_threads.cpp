@@ -48,8 +48,8 @@ int64_t cost_of(const Stmt& body) {
 
 bool is_block_memory(const Buffer& buffer) {
   const ir::MemSpace space = buffer.root().space();
-  return space == ir::MemSpace::global || space == ir::MemSpace::workspace ||
-         space == ir::MemSpace::shared || space == ir::MemSpace::shared_static;
+  return is_tensor(buffer.root()) || space == ir::MemSpace::shared ||
+         space == ir::MemSpace::shared_static;
 }
 
 /// Whether something that other threads could notice happens in it.

@@ -7,6 +7,11 @@
 
 namespace tw::pass {
 
+/// Whether the storage of a root is a tensor's or a workspace's.
+inline bool is_tensor(const ir::Buffer& root) {
+  return root.space() == ir::MemSpace::global || root.space() == ir::MemSpace::workspace;
+}
+
 /// The physical coordinates of a fragment.
 inline constexpr int kThread = 0, kSlot = 1;
 

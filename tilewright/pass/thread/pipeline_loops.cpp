@@ -8,6 +8,7 @@
 
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
+#include "tilewright/pass/thread/lower_threads.h"
 
 namespace tw::pass {
 namespace {
@@ -45,10 +46,6 @@ Uses uses_of(const Stmt& stmt) {
   Uses uses;
   if (stmt) uses.visit(stmt);
   return uses;
-}
-
-bool is_tensor(const Buffer& root) {
-  return root.space() == ir::MemSpace::global || root.space() == ir::MemSpace::workspace;
 }
 
 std::vector<Stmt> statements_of(const Stmt& body) {

@@ -21,9 +21,6 @@ using ir::Var;
 
 constexpr int64_t kVectorBits = 128;
 
-bool is_tensor(const Buffer& buffer) {
-  return buffer.space() == ir::MemSpace::global || buffer.space() == ir::MemSpace::workspace;
-}
 bool is_memory(const Buffer& buffer) {
   return is_tensor(buffer) || buffer.space() == ir::MemSpace::shared;
 }
