@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/kernels/devices.h"
 #include "tests/kernels/tensors.h"
 #include "tests/reference/attention.h"
 #include "tests/reference/tolerance.h"
@@ -13,8 +14,10 @@ namespace tw {
 namespace {
 
 using kernels::AttentionArgs;
+using test::on;
 using test::random_tensor;
 using test::values;
+using test::Where;
 
 struct Case {
   DType dtype;
@@ -152,7 +155,7 @@ TEST(Attention, StridedTensors) {
 
 /// The packed form against one call of the reference for each sequence.
 void check_packed(DType dtype, const std::vector<int64_t>& cu, int64_t hq, int64_t hkv, int64_t d,
-                  bool causal) {
+                  bool causal, Where where = Where::cpu) {
   const int64_t tokens = cu.back();
   const OwnedTensor q = random_tensor(dtype, {tokens, hq, d}, 1),
                     k = random_tensor(dtype, {tokens, hkv, d}, 2),
@@ -161,8 +164,10 @@ void check_packed(DType dtype, const std::vector<int64_t>& cu, int64_t hq, int64
                     lse = test::filled_tensor(f32, {hq, tokens}, 9);
   int64_t max_len = 0;
   for (size_t s = 0; s + 1 < cu.size(); ++s) max_len = std::max(max_len, cu[s + 1] - cu[s]);
-  kernels::attention_packed(q, k, v, integers(causal ? i64 : i32, cu), max_len, o,
-                            {.causal = causal, .lse = &lse.view()});
+  const OwnedTensor cu_seqlens = integers(causal ? i64 : i32, cu);
+  const Tensor placed_lse = on(where, lse);
+  kernels::attention_packed(on(where, q), on(where, k), on(where, v), on(where, cu_seqlens),
+                            max_len, on(where, o), {.causal = causal, .lse = &placed_lse});
   for (size_t s = 0; s + 1 < cu.size(); ++s) {
     const int64_t first = cu[s], n = cu[s + 1] - first;
     const Case c{dtype, 1, n, n, hq, hkv, d, causal};
@@ -182,6 +187,12 @@ TEST(AttentionPacked, AgreesWithTheReference) {
   }
   check_packed(f32, {0}, 2, 2, 32, false);
   check_packed(f32, {0, 0}, 2, 2, 32, false);
+}
+
+TEST(AttentionPacked, OnThreads) {
+  const test::AlsoToCubin cubins;
+  check_packed(f32, {0, 1, 34, 34, 50}, 2, 2, 32, false, Where::twin);
+  check_packed(bf16, {0, 5, 75}, 2, 1, 32, true, Where::twin);
 }
 
 TEST(AttentionPacked, RejectsArgumentsThatDoNotFit) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/kernels/devices.h"
 #include "tests/kernels/tensors.h"
 #include "tests/reference/gemm.h"
 #include "tests/reference/tolerance.h"
@@ -14,17 +15,36 @@ namespace {
 
 using kernels::Activation;
 using kernels::GemmArgs;
+using test::on;
 using test::random_tensor;
 using test::values;
+using test::Where;
 
 /// The error of rounding c once, and of a sum of k products in f32 whose terms are below 4.
 double absolute(int64_t k) { return static_cast<double>(k) * 4 * 0x1p-24 * 2 + 1e-6; }
 
-void check(DType dtype, DType out, int64_t m, int64_t n, int64_t k, const GemmArgs& args) {
+/// The arguments, with their tensors where a kernel runs.
+class PlacedArgs {
+ public:
+  PlacedArgs(Where where, const GemmArgs& args) : args_(args) {
+    if (args.bias != nullptr) args_.bias = &(bias_ = on(where, *args.bias));
+    if (args.residual != nullptr) args_.residual = &(residual_ = on(where, *args.residual));
+  }
+  PlacedArgs(const PlacedArgs&) = delete;
+  PlacedArgs& operator=(const PlacedArgs&) = delete;
+  operator const GemmArgs&() const { return args_; }
+
+ private:
+  GemmArgs args_;
+  Tensor bias_, residual_;
+};
+
+void check(DType dtype, DType out, int64_t m, int64_t n, int64_t k, const GemmArgs& args,
+           Where where = Where::cpu) {
   const OwnedTensor a = random_tensor(dtype, args.trans_a ? Shape{k, m} : Shape{m, k}, 1);
   const OwnedTensor b = random_tensor(dtype, args.trans_b ? Shape{n, k} : Shape{k, n}, 2);
   const OwnedTensor c = test::filled_tensor(out, {m, n}, 9);
-  kernels::gemm(a, b, c, args);
+  kernels::gemm(on(where, a), on(where, b), on(where, c), PlacedArgs(where, args));
   auto wanted =
       reference::multiply(values(a), values(b), static_cast<size_t>(m), static_cast<size_t>(n),
                           static_cast<size_t>(k), args.trans_a, args.trans_b);
@@ -68,6 +88,16 @@ TEST(Gemm, Epilogues) {
   }
   check(f32, f32, 40, 96, 64, {.bias = &bias.view()});
   check(bf16, bf16, 40, 96, 64, {.activation = Activation::gelu, .bias = &bias.view()});
+}
+
+TEST(Gemm, OnThreadsWithAnEpilogue) {
+  const test::AlsoToCubin cubins;
+  const OwnedTensor bias = random_tensor(f32, {96}, 3), rounded = random_tensor(bf16, {33, 96}, 4),
+                    residual = random_tensor(f32, {33, 96}, 5);
+  check(f32, f32, 33, 96, 40, {.bias = &bias.view(), .residual = &residual.view()}, Where::twin);
+  check(bf16, bf16, 33, 96, 70,
+        {.activation = Activation::gelu, .bias = &bias.view(), .residual = &rounded.view()},
+        Where::twin);
 }
 
 TEST(Gemm, StridedRows) {
@@ -178,13 +208,15 @@ std::vector<double> dequantized(const Tensor& q, const Tensor& scale, int64_t he
   return list;
 }
 
-void check_fp8(DType out, int64_t m, int64_t n, int64_t k, const GemmArgs& args = {}) {
+void check_fp8(DType out, int64_t m, int64_t n, int64_t k, const GemmArgs& args = {},
+               Where where = Where::cpu) {
   const int64_t groups = (k + 127) / 128;
   const OwnedTensor a = random_tensor(f8_e4m3, {m, k}, 1), b = random_tensor(f8_e4m3, {n, k}, 2);
   const OwnedTensor sa = random_tensor(f32, {m, groups}, 3, 0.25, 1),
                     sb = random_tensor(f32, {(n + 127) / 128, groups}, 4, 0.25, 1);
   const OwnedTensor c = test::filled_tensor(out, {m, n}, 9);
-  kernels::gemm_fp8(a, sa, b, sb, c, args);
+  kernels::gemm_fp8(on(where, a), on(where, sa), on(where, b), on(where, sb), on(where, c),
+                    PlacedArgs(where, args));
   auto wanted =
       reference::multiply(dequantized(a, sa, 1), dequantized(b, sb, 128), static_cast<size_t>(m),
                           static_cast<size_t>(n), static_cast<size_t>(k), false, true);
@@ -213,6 +245,14 @@ TEST(GemmFp8, Epilogues) {
   const OwnedTensor bias = random_tensor(f32, {96}, 3), residual = random_tensor(bf16, {40, 96}, 4);
   check_fp8(bf16, 40, 96, 256,
             {.activation = Activation::gelu, .bias = &bias.view(), .residual = &residual.view()});
+}
+
+TEST(GemmFp8, OnThreadsWithAnEpilogue) {
+  const test::AlsoToCubin cubins;
+  const OwnedTensor bias = random_tensor(f32, {96}, 3), residual = random_tensor(f32, {20, 96}, 4);
+  check_fp8(f32, 20, 96, 150,
+            {.activation = Activation::gelu, .bias = &bias.view(), .residual = &residual.view()},
+            Where::twin);
 }
 
 TEST(GemmFp8, RejectsArgumentsThatDoNotFit) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/kernels/devices.h"
 #include "tests/kernels/tensors.h"
 #include "tests/reference/pool.h"
 #include "tilewright/base/format.h"
@@ -11,8 +12,10 @@
 namespace tw {
 namespace {
 
+using test::on;
 using test::random_tensor;
 using test::values;
+using test::Where;
 
 OwnedTensor integers(DType dtype, const std::vector<double>& list) {
   OwnedTensor tensor(dtype, {static_cast<int64_t>(list.size())});
@@ -33,7 +36,9 @@ TEST(MaskedMeanPool, AgreesWithTheReference) {
           const auto b = static_cast<int64_t>(list.size()) - 1;
           const OwnedTensor x = random_tensor(dtype, {static_cast<int64_t>(list.back()), h}, 1);
           const OwnedTensor y = test::filled_tensor(f32, {b, h}, 9);
-          kernels::masked_mean_pool(x, integers(h == 7 ? i64 : i32, list), y, normalize);
+          const OwnedTensor cu_seqlens = integers(h == 7 ? i64 : i32, list);
+          const Where where = h == 129 && list.size() == 5 ? Where::twin : Where::cpu;
+          kernels::masked_mean_pool(on(where, x), on(where, cu_seqlens), on(where, y), normalize);
           test::expect_close(
               y, reference::masked_mean_pool(values(x), static_cast<size_t>(h), list, normalize),
               1e-5, kTolerance,
@@ -42,6 +47,15 @@ TEST(MaskedMeanPool, AgreesWithTheReference) {
       }
     }
   }
+}
+
+TEST(MaskedMeanPool, BecomesACubin) {
+  const test::AlsoToCubin cubins;
+  if (!cubins.skip_reason().empty()) GTEST_SKIP() << cubins.skip_reason();
+  const OwnedTensor x = random_tensor(bf16, {3, 384}, 1), y(f32, {1, 384});
+  const OwnedTensor cu_seqlens = integers(i32, {0, 3});
+  kernels::masked_mean_pool(on(Where::twin, x), on(Where::twin, cu_seqlens), on(Where::twin, y),
+                            true);
 }
 
 TEST(MaskedMeanPool, LeavesOtherSequencesAlone) {
