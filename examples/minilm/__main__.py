@@ -7,10 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import exact
 import numpy as np
-import reference
+from arrays import DEVICES, DeviceError
 from model import DTYPES, Model
-from weights import ModelError, load_tokenizer, load_weights
+from weights import ModelError, load_tokenizer, load_weights, save_rounded
 
 SENTENCES = [
     "A cat is sleeping on the warm windowsill.",
@@ -37,15 +38,24 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--text", metavar="FILE", type=Path, help="texts of your own, one a line")
     parser.add_argument("--dtype", choices=DTYPES, default="f32", help="of weights and activations")
     parser.add_argument("--batch", metavar="N", type=int, default=32, help="texts at a time")
-    parser.add_argument("--device", default="cpu", help="where the kernels run: cpu")
+    parser.add_argument(
+        "--device", choices=DEVICES, default="cpu", help="where the kernels run; cuda needs torch"
+    )
     parser.add_argument(
         "--save", metavar="FILE.npy", type=Path, help="write the embeddings, one row a text"
+    )
+    parser.add_argument(
+        "--weights", metavar="FOLDER", type=Path, help="read weights and tokenizer from there"
+    )
+    parser.add_argument(
+        "--save-weights",
+        metavar="FOLDER",
+        type=Path,
+        help="only write what --weights reads, with all weights rounded to bf16: 45 MB",
     )
     options = parser.parse_args(arguments)
     if options.batch < 1:
         raise UserError(f"--batch is {options.batch}, it must be at least 1")
-    if options.device != "cpu":
-        raise UserError(f"--device is {options.device}, only cpu is available")
     return options
 
 
@@ -87,9 +97,9 @@ def print_agreement(
 ) -> None:
     """Cosine with the float64 model, for the first texts: the reference is slow."""
     count = min(len(ids), most)
-    exact = np.stack([reference.embed(model.weights, i) for i in ids[:count]])
+    wanted = np.stack([exact.embed(model.weights, i) for i in ids[:count]])
     found = embeddings[:count].astype(np.float64)
-    cosines = (exact * found).sum(1) / np.linalg.norm(found, axis=1)
+    cosines = (wanted * found).sum(1) / np.linalg.norm(found, axis=1)
     print(
         f"agreement with float64 ({count} texts): worst cosine {cosines.min():.7f}, "
         f"mean {cosines.mean():.7f}"
@@ -97,9 +107,13 @@ def print_agreement(
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.save_weights is not None:
+        save_rounded(options.save_weights, options.weights)
+        return
     texts = read_texts(options.text)
-    tokenizer = load_tokenizer()
-    model = Model(load_weights(), options.dtype)
+    tokenizer = load_tokenizer(options.weights)
+    weights = load_weights(options.weights)
+    model = Model(weights, options.dtype, DEVICES[options.device]())
     ids = [tokenizer.encode(text).ids for text in texts]
 
     embeddings = embed_all(model, ids, options.batch)  # compiles what is not in the cache
@@ -111,8 +125,8 @@ def run(options: argparse.Namespace) -> None:
     print_agreement(model, ids, embeddings)
     tokens = sum(map(len, ids))
     print(
-        f"{len(texts)} texts, {tokens} tokens, {options.dtype}: {seconds * 1e3:.1f} ms, "
-        f"{seconds * 1e3 / len(texts):.2f} ms a text"
+        f"{len(texts)} texts, {tokens} tokens, {options.dtype} on {options.device}: "
+        f"{seconds * 1e3:.1f} ms, {seconds * 1e3 / len(texts):.2f} ms a text"
     )
     print("first call of each kernel (compiles it, or finds it in the disk cache)")
     for name, first in model.first_calls.items():
@@ -124,7 +138,7 @@ def run(options: argparse.Namespace) -> None:
 def main(arguments: list[str]) -> int:
     try:
         run(parse_arguments(arguments))
-    except (UserError, ModelError) as error:
+    except (UserError, ModelError, DeviceError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
     return 0

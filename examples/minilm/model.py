@@ -1,7 +1,7 @@
 """The forward pass of all-MiniLM-L6-v2, on tilewright kernels alone.
 
 The texts of a batch are packed: their tokens stand one after the other, without padding, and
-`cu_seqlens` says where each begins. numpy only holds the arrays.
+`cu_seqlens` says where each begins. numpy only holds the arrays, or torch on a GPU (arrays.py).
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from weights import Dense, Norm, Weights
+from arrays import Arrays, OnCpu
+from tensors import to_bf16
+from weights import Dense, Norm, Weights, map_parts
 
 import tilewright as tw
 
 DTYPES = ("f32", "bf16", "fp8")
 
 
-def embedding_sum(hidden: int, dtype: str) -> tw.Kernel:
+def embedding_sum(hidden: int, dtype: str, target: str) -> tw.Kernel:
     """A kernel of our own, in the text form of the language: y = a + b, rounded to dtype."""
-    return tw.compile_text(f"""tilewright ir 1
+    text = f"""tilewright ir 1
 program "embedding_sum" {{
   symbol n: i64
   input a: f32[n, {hidden}]
@@ -33,13 +36,8 @@ program "embedding_sum" {{
     }}
   }}
 }}
-""")
-
-
-def to_bf16(x: np.ndarray) -> np.ndarray:
-    """The bits of bf16, rounded to nearest even, in uint16: numpy has no such type."""
-    bits = x.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+"""
+    return tw.compile_text(text, target=target)
 
 
 @dataclass
@@ -52,6 +50,7 @@ class Model:
 
     weights: Weights
     dtype: str = "f32"
+    arrays: Arrays = field(default_factory=OnCpu)
     first_calls: dict[str, float] = field(
         default_factory=dict
     )  # kernel -> seconds of its first call
@@ -62,34 +61,34 @@ class Model:
         self.storage = "bf16" if self.dtype == "bf16" else "f32"
         # What unsigned integers of 16 bits hold, for every call.
         self.holds = "bf16" if self.dtype == "bf16" else None
+        hidden = self.weights.words.shape[1]
         with self._timed("embedding_sum"):
-            self.embedding_sum = embedding_sum(self.weights.words.shape[1], self.storage)
-        self.denses = {}
-        for layer in self.weights.layers:
-            for dense in (layer.qkv, layer.out, layer.up, layer.down):
-                self.denses[id(dense)] = self._prepare(dense)
+            self.embedding_sum = embedding_sum(hidden, self.storage, self.arrays.target)
+        self.placed = map_parts(self.weights, self._place)
 
     def embed(self, texts: list[list[int]]) -> np.ndarray:
         """[texts, hidden] f32, each row of unit length."""
         lengths = [len(ids) for ids in texts]
-        cu_seqlens = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        ids = np.concatenate(texts).astype(np.int32)
-        places = np.concatenate([np.arange(n, dtype=np.int32) for n in lengths])
+        put, weights = self.arrays.put, self.placed
+        cu_seqlens = put(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        ids = put(np.concatenate(texts).astype(np.int32))
+        places = put(np.concatenate([np.arange(n, dtype=np.int32) for n in lengths]))
         with self._timed("gather_rows"):
-            words = tw.gather_rows(self.weights.words, ids)
-        positions = tw.gather_rows(self.weights.positions, places)
+            words = tw.gather_rows(weights.words, ids)
+        positions = tw.gather_rows(weights.positions, places)
         x = self.embedding_sum(words, positions)
-        x = self._norm(x, self.weights.norm)
-        for layer in self.weights.layers:
+        x = self._norm(x, weights.norm)
+        for layer in weights.layers:
             qkv = self._dense(x, layer.qkv)
             seen = self._attention(qkv, cu_seqlens, max(lengths))
             x = self._norm(self._dense(seen, layer.out, residual=x), layer.out_norm)
             up = self._dense(x, layer.up, activation="gelu")
             x = self._norm(self._dense(up, layer.down, residual=x), layer.down_norm)
         with self._timed("masked_mean_pool"):
-            return tw.masked_mean_pool(x, cu_seqlens, l2_normalize=True, dtype=self.holds)
+            pooled = tw.masked_mean_pool(x, cu_seqlens, l2_normalize=True, dtype=self.holds)
+        return self.arrays.get(pooled)
 
-    def _attention(self, qkv: np.ndarray, cu_seqlens: np.ndarray, longest: int) -> np.ndarray:
+    def _attention(self, qkv: Any, cu_seqlens: Any, longest: int) -> Any:
         heads = qkv.reshape(len(qkv), 3, self.weights.heads, -1)
         with self._timed("attention_packed"):
             seen = tw.attention_packed(
@@ -97,34 +96,31 @@ class Model:
             )
         return seen.reshape(len(qkv), -1)
 
-    def _norm(self, x: np.ndarray, p: Norm) -> np.ndarray:
+    def _norm(self, x: Any, p: Norm) -> Any:
         with self._timed("layer_norm"):
             return tw.layer_norm(x, p.w, p.b, self.weights.eps, dtype=self.holds)
 
-    def _dense(
-        self,
-        x: np.ndarray,
-        dense: Dense,
-        residual: np.ndarray | None = None,
-        activation: str = "none",
-    ) -> np.ndarray:
+    def _dense(self, x: Any, dense: Dense, residual: Any = None, activation: str = "none") -> Any:
         args = {"bias": dense.b, "residual": residual, "activation": activation}
-        inputs, outputs = dense.w.shape
-        w = self.denses[id(dense)]
-        name = f"gemm {inputs} x {outputs}"
+        name = f"gemm {x.shape[1]} x {len(dense.b)}"
         if self.dtype != "fp8":
             with self._timed(name):
-                return tw.gemm(x, w, dtype=self.holds, **args)
+                return tw.gemm(x, dense.w, dtype=self.holds, **args)
         with self._timed("per_token_group_cast"):
             q, scales = tw.per_token_group_cast(x, group=128)
         with self._timed(name):
-            return tw.gemm_fp8(q, scales, *w, dtype="e4m3", **args)
+            return tw.gemm_fp8(q, scales, *dense.w, dtype="e4m3", **args)
 
-    def _prepare(self, dense: Dense) -> np.ndarray | tuple:
-        """The weights as the multiply takes them."""
+    def _place(self, part: np.ndarray | Dense) -> Any:
+        """The part where kernels read it, weights in the form that the multiply takes."""
+        put = self.arrays.put
+        if isinstance(part, np.ndarray):
+            return put(part)
         if self.dtype == "fp8":
-            return tw.per_block_cast(np.ascontiguousarray(dense.w.T))
-        return to_bf16(dense.w) if self.dtype == "bf16" else dense.w
+            w = tw.per_block_cast(put(np.ascontiguousarray(part.w.T)))
+        else:
+            w = put(to_bf16(part.w) if self.dtype == "bf16" else part.w)
+        return Dense(w, put(part.b))
 
     @contextmanager
     def _timed(self, name: str) -> Iterator[None]:

