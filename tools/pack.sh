@@ -2,11 +2,12 @@
 # Packs what is built into pack/tilewright-VERSION-x86_64.tar.gz: stripped libraries and tests, the
 # Python package, benchmarks, and the libraries of Debian that these need. It runs on another x86-64
 # Linux with Python 3.12 and a glibc not older than this one's, without compiler or LLVM: the CPU
-# backend is left out. `./dev pack` builds first and calls this.
-# usage: tools/pack.sh BUILD_FOLDER PYTHON_PACKAGE_FOLDER
+# backend is left out. `./dev pack` builds first and calls this. MODEL_FOLDER is what the example
+# minilm reads with --weights, and below python/ what it imports for that.
+# usage: tools/pack.sh BUILD_FOLDER PYTHON_PACKAGE_FOLDER [MODEL_FOLDER]
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
-readonly build=$1 python_package=$2
+readonly build=$1 python_package=$2 model=${3:-}
 readonly limit=$((60 * 1024 * 1024))
 version=$(sed -n 's/^project(tilewright VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 name=tilewright-$version-x86_64
@@ -14,8 +15,10 @@ out=pack/$name
 rm -rf "$out"
 mkdir -p "$out"/{bin,lib/gcc,tests}
 
-# 1. Our own binaries; tests of the CPU backend stay behind with it.
-find "$build" -name 'tw_test_*' -type f -executable -not -name 'tw_test_backend_cpu*' -exec cp {} "$out/bin" \;
+# 1. Our own binaries. Tests of the CPU backend stay behind with it, and tw_test_pass with Z3, which
+#    is as large as all else.
+find "$build" -name 'tw_test_*' -type f -executable -not -name 'tw_test_backend_cpu*' \
+  -not -name tw_test_pass -exec cp {} "$out/bin" \;
 find "$build" -name 'lib*.so' -path "*/tilewright/*" -not -name 'libtw_cpu*' -exec cp {} "$out/lib" \;
 cp "$build/tools/tilewright" "$out/bin"
 strip "$out"/bin/* "$out"/lib/*.so
@@ -40,7 +43,9 @@ if [[ -d $python_package ]]; then
   cp -rL "$python_package" "$out/python"
   [[ ! -d python/tests ]] || cp -r python/tests "$out/python_tests"
 fi
+[[ -z $model ]] || cp -rL "$model" "$out/minilm"
 cp tools/pack_run.sh "$out/run"
+find "$out" -name __pycache__ -prune -exec rm -r {} +
 
 tar -C pack -czf "pack/$name.tar.gz" "$name"
 size=$(stat -c %s "pack/$name.tar.gz")

@@ -3,7 +3,10 @@
 # usage: ./run test [quick|cuda]   the tests without device, without the slow ones, or on a GPU
 #        ./run python ARGS...      Python 3.12 or later with the package on its path
 #        ./run tilewright ARGS...  the tool: ./run tilewright info
+#        ./run bin/NAME ARGS...    one of the programs: ./run bin/tw_test_ir --gtest_filter=...
 #        ./run bench h200          benchmarks beside torch and Triton
+#        ./run demo ARGS...        the model of examples/minilm, where the archive has its weights:
+#                                  ./run demo --device cuda --dtype bf16
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 libraries=$PWD/lib
@@ -48,7 +51,8 @@ run_tests() {
   done
   echo "$passed passed, $failed failed, $skipped skipped"
   if [[ $1 == cuda ]] && "$python" -c 'import pytest, torch' 2>/dev/null; then
-    "$python" -m pytest -q -rs -s -p no:cacheprovider python_tests/test_cuda.py || broken=1
+    "$python" -m pytest -q -rs -s -p no:cacheprovider python_tests/test_{cuda*,torch_ops,minilm}.py ||
+      broken=1
   fi
   [[ $broken == 0 && $passed != 0 ]]
 }
@@ -57,6 +61,12 @@ case ${1:-} in
   test) run_tests "${2:-all}" ;;
   python) shift; exec "$python" "$@" ;;
   tilewright) shift; exec bin/tilewright "$@" ;;
+  bin/*) exec "$@" ;;
   bench) shift; exec "$python" benchmarks/run "$@" ;;
-  *) sed -n '2,6s/^# //p' "$0"; exit 2 ;;
+  demo)
+    shift
+    [[ -d minilm ]] || { echo 'run: no weights; ./dev pack --with-minilm adds them' >&2; exit 1; }
+    PYTHONPATH+=:$PWD/minilm/python exec "$python" examples/minilm --weights minilm "$@"
+    ;;
+  *) sed -n '2,10s/^# //p' "$0"; exit 2 ;;
 esac
