@@ -79,17 +79,25 @@ const std::string& name_of(const ir::Param& param) {
 
 }  // namespace
 
-void Case::link() {
+std::vector<std::byte*> Case::memory() {
+  std::vector<std::byte*> places;
+  for (ParamValue& value : values) {
+    places.push_back(value.is_scalar ? nullptr : value.memory.data());
+  }
+  return places;
+}
+
+void Case::link(const std::vector<std::byte*>& memory) {
   for (ParamValue& value : values) {
     for (size_t p = 0; p < values.size() && !value.points_to.empty(); ++p) {
       if (name_of(program.params[p]) != value.points_to) continue;
-      value.set(0, reinterpret_cast<uintptr_t>(values[p].memory.data() + values[p].origin));
+      value.set(0, reinterpret_cast<uintptr_t>(memory[p] + values[p].origin));
     }
   }
 }
 
 std::vector<sim::Argument> Case::arguments() {
-  link();
+  link(memory());
   std::vector<sim::Argument> arguments;
   for (ParamValue& value : values) {
     arguments.push_back(value.is_scalar

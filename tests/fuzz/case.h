@@ -43,8 +43,10 @@ struct Case {
   ir::Program program;
   std::vector<ParamValue> values;  // by parameter
 
-  /// Writes the addresses that parameters hold, after the case was copied.
-  void link();
+  /// Where the memory of each parameter is; null for scalars.
+  std::vector<std::byte*> memory();
+  /// Writes the addresses that parameters hold, for memory in these places.
+  void link(const std::vector<std::byte*>& memory);
   /// Arguments over this case's memory, linked.
   std::vector<sim::Argument> arguments();
   /// The values of the parameters that `program` has, found by name.

@@ -1,5 +1,6 @@
 #include "tests/fuzz/check.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -16,8 +17,6 @@
 
 namespace tw::fuzz {
 namespace {
-
-constexpr int kMostFailures = 3;
 
 sim::RunResult run(const ir::Program& program, Case& one, uint64_t order_seed) {
   sim::RunOptions options;
@@ -53,19 +52,6 @@ std::string kind_of(const std::string& disagreement) {
   return disagreement.substr(0, disagreement.find_first_of(":[ "));
 }
 
-/// Shrinks to a program that fails as the whole one does: parts of a legal program may well be
-/// refused with an error.
-std::string report(uint64_t seed, const std::string& difference, const Executor& executor) {
-  const Case one = generate(seed);
-  const ir::Program smallest = sim::shrink(one.program, [&](const ir::Program& program) {
-    if (!is_legal(program, one)) return false;
-    const std::string text = disagreement(program, one, executor);
-    return !text.empty() && (kind_of(text) == "error") == (kind_of(difference) == "error");
-  });
-  return format("seed {}: {}\nsmallest program that shows a difference: {}\n{}", seed, difference,
-                disagreement(smallest, one, executor), ir::print(smallest));
-}
-
 }  // namespace
 
 Executor interpreter(uint64_t order_seed) {
@@ -73,6 +59,12 @@ Executor interpreter(uint64_t order_seed) {
     const sim::RunResult result = run(program, one, order_seed);
     if (!result.findings.empty()) throw std::runtime_error(sim::to_text(result.findings));
   };
+}
+
+bool is_of_values(const ir::Program& program, const std::string& disagreement) {
+  return std::any_of(program.params.begin(), program.params.end(), [&](const ir::Param& param) {
+    return param.buffer && param.buffer.name() == kind_of(disagreement);
+  });
 }
 
 bool is_legal(const ir::Program& program, const Case& one) {
@@ -109,6 +101,20 @@ std::string disagreement(const ir::Program& program, const Case& one, const Exec
   return difference(wanted, got);
 }
 
+// Shrinks to a program that fails as the whole one does: parts of a legal program may well be
+// refused with an error.
+std::string report(const Case& one, const std::string& difference, const Executor& executor,
+                   int most_trials) {
+  const auto fails = [&](const ir::Program& program) {
+    if (!is_legal(program, one)) return false;
+    const std::string text = disagreement(program, one, executor);
+    return !text.empty() && (kind_of(text) == "error") == (kind_of(difference) == "error");
+  };
+  const ir::Program smallest = sim::shrink(one.program, fails, ir::Level::tile, most_trials);
+  return format("seed {}: {}\nsmallest program that shows a difference: {}\n{}", one.seed,
+                difference, disagreement(smallest, one, executor), ir::print(smallest));
+}
+
 void expect_agreement(const Executor& executor, uint64_t first_seed, int64_t count) {
   std::atomic<int64_t> next{0};
   std::atomic<int> failures{0};
@@ -120,7 +126,7 @@ void expect_agreement(const Executor& executor, uint64_t first_seed, int64_t cou
       const std::string text = disagreement(one.program, one, executor);
       if (text.empty() || failures++ >= kMostFailures) continue;
       const std::lock_guard lock(reporting);
-      ADD_FAILURE() << report(seed, text, executor);
+      ADD_FAILURE() << report(one, text, executor);
     }
   };
   // Tables that are made at first use are there before anything forks beside another thread.

@@ -27,9 +27,19 @@ std::string difference(const Case& wanted, const Case& got);
 /// when they agree.
 std::string disagreement(const ir::Program& program, const Case& one, const Executor& executor);
 
+/// Whether the disagreement is a difference of values, and not something that was thrown.
+bool is_of_values(const ir::Program& program, const std::string& disagreement);
+
+/// The message for a case that disagrees: its seed, the difference, and the smallest program that
+/// still shows one and is found in so many trials.
+std::string report(const Case& one, const std::string& difference, const Executor& executor,
+                   int most_trials = 5000);
+
+/// A test stops after so many cases that disagree.
+inline constexpr int kMostFailures = 3;
+
 /// Runs `count` cases from `first_seed` on, on all cores, and fails the current test for those that
-/// disagree: the message has the seed, the difference, and the smallest program that still shows
-/// one. Stops after a few.
+/// disagree with a report.
 void expect_agreement(const Executor& executor, uint64_t first_seed, int64_t count);
 
 }  // namespace tw::fuzz

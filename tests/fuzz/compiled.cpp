@@ -1,7 +1,6 @@
 #include "tests/fuzz/compiled.h"
 
 #include <utility>
-#include <vector>
 
 #include "tilewright/base/convert.h"
 #include "tilewright/ir/options.h"
@@ -10,11 +9,6 @@
 
 namespace tw::fuzz {
 namespace {
-
-Tensor tensor_of(ParamValue& value) {
-  return {value.memory.data() + value.origin, value.dtype, Shape(value.shape),
-          Shape(value.strides)};
-}
 
 Arg scalar_of(const ParamValue& value) {
   if (value.dtype.is_bool()) return value.scalar != 0;
@@ -49,24 +43,32 @@ ir::Program with_options(const ir::Program& program) {
 
 }  // namespace
 
+Kernel compiled_for(const std::string& target, const ir::Program& program) {
+  CompileOptions options;
+  options.target = target;
+  options.cache = false;
+  return compile(with_options(program), options);
+}
+
+CallArguments::CallArguments(const Case& one, const std::vector<std::byte*>& memory,
+                             Device device) {
+  tensors_.reserve(one.values.size());  // the list refers to them
+  for (size_t p = 0; p < one.values.size(); ++p) {
+    const ParamValue& value = one.values[p];
+    if (value.is_scalar) {
+      list_.push_back(scalar_of(value));
+    } else {
+      list_.emplace_back(tensors_.emplace_back(memory[p] + value.origin, value.dtype,
+                                               Shape(value.shape), Shape(value.strides), device));
+    }
+  }
+}
+
 Executor compiled(std::string target) {
   return [target = std::move(target)](const ir::Program& program, Case& one) {
-    CompileOptions options;
-    options.target = target;
-    options.cache = false;
-    const Kernel kernel = compile(with_options(program), options);
-    one.link();
-    std::vector<Tensor> tensors;
-    tensors.reserve(one.values.size());  // arguments refer to them
-    std::vector<Arg> arguments;
-    for (ParamValue& value : one.values) {
-      if (value.is_scalar) {
-        arguments.push_back(scalar_of(value));
-      } else {
-        arguments.emplace_back(tensors.emplace_back(tensor_of(value)));
-      }
-    }
-    kernel(std::span<const Arg>(arguments));
+    const Kernel kernel = compiled_for(target, program);
+    one.link(one.memory());
+    kernel(CallArguments(one, one.memory(), {}).list());
   };
 }
 

@@ -275,7 +275,22 @@ Expr Expressions::int_value(DType dtype, int depth) {
   }
 }
 
+Expr Expressions::exact_function(DType dtype, int depth) {
+  const Expr a = value(dtype, depth - 1);
+  switch (random_.range(0, 2)) {
+    case 0:
+      return ir::op(random_.pick({OpCode::floor, OpCode::ceil, OpCode::trunc, OpCode::round,
+                                  OpCode::rint, OpCode::sqrt}),
+                    dtype, {a});
+    case 1:
+      return ir::op(OpCode::fmod, dtype, {a, value(dtype, depth - 1)});
+    default:
+      return ir::op(OpCode::fma, dtype, {a, value(dtype, depth - 1), value(dtype, depth - 1)});
+  }
+}
+
 Expr Expressions::float_function(DType dtype, int depth) {
+  if (functions_ == Functions::exact) return exact_function(dtype, depth);
   const Expr a = value(dtype, depth - 1);
   switch (random_.range(0, 5)) {
     case 0:

@@ -1,6 +1,7 @@
 // Random element expressions: every operation on every type, and never an undefined result.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -15,12 +16,15 @@ struct Leaf {
   std::function<ir::Expr()> make;
 };
 
+/// The functions of floats that programs call: all, or only those whose bits the language fixes.
+enum class Functions : uint8_t { all, exact };
+
 /// What the language leaves open is avoided where it would show: signed arithmetic stays in range
 /// or goes through unsigned types, divisors aren't 0, shift counts are below the width, and neither
 /// the sign of a NaN nor that of the zero that min and max choose can reach a result.
 class Expressions {
  public:
-  explicit Expressions(Random& random) : random_(random) {}
+  Expressions(Random& random, Functions functions) : random_(random), functions_(functions) {}
 
   /// In scope at present; whoever opens a scope truncates them at its end.
   std::vector<Leaf> leaves;
@@ -52,11 +56,13 @@ class Expressions {
   ir::Expr division(DType dtype, int depth);
   ir::Expr float_value(DType dtype, int depth);
   ir::Expr float_function(DType dtype, int depth);
+  ir::Expr exact_function(DType dtype, int depth);
   /// The value, or 1 where it is a NaN.
   ir::Expr no_nan(const ir::Expr& value);
   DType any_dtype();
 
   Random& random_;
+  Functions functions_;
 };
 
 }  // namespace tw::fuzz

@@ -19,9 +19,10 @@ constexpr std::array<int64_t, 8> kSymbolValues = {1, 3, 7, 16, 17, 33, 5, 0};
 
 }  // namespace
 
-Case generate(uint64_t seed) { return Generator(seed).run(); }
+Case generate(uint64_t seed, Functions functions) { return Generator(seed, functions).run(); }
 
-Generator::Generator(uint64_t seed) : random_(seed) {
+Generator::Generator(uint64_t seed, Functions functions)
+    : random_(seed), exprs_(random_, functions) {
   case_.seed = seed;
   case_.program.name = "fuzz" + std::to_string(seed);
   rounds_ = random_.chance(12);

@@ -22,7 +22,7 @@
 namespace tw::fuzz {
 
 /// The case of a seed.
-Case generate(uint64_t seed);
+Case generate(uint64_t seed, Functions functions = Functions::all);
 
 /// A block buffer in scope. All of its elements have been written.
 struct Tile {
@@ -45,7 +45,7 @@ struct Extent {
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed);
+  Generator(uint64_t seed, Functions functions);
   Case run();
 
  private:
@@ -150,7 +150,7 @@ class Generator {
   ir::Expr uniform_condition();
 
   Random random_;
-  Expressions exprs_{random_};
+  Expressions exprs_;
   Case case_;
   bool rounds_ = false;  // sums take rounded numbers
   int names_ = 0;

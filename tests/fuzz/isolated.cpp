@@ -7,36 +7,17 @@
 #include <string>
 #include <utility>
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/fuzz/shared_memory.h"
 #include "tilewright/base/error.h"
 
 namespace tw::fuzz {
 namespace {
 
-constexpr size_t kMessageBytes = 1 << 16;
-
-/// Memory that both processes see: a message, then the memory of each parameter.
-class SharedMemory {
- public:
-  explicit SharedMemory(size_t bytes) : bytes_(bytes) {
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    TW_CHECK(memory != MAP_FAILED, "mmap of {} bytes: {}", bytes_, std::strerror(errno));
-    memory_ = static_cast<char*>(memory);
-  }
-  ~SharedMemory() { munmap(memory_, bytes_); }
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
-  char* message() const { return memory_; }
-  char* results() const { return memory_ + kMessageBytes; }
-
- private:
-  size_t bytes_;
-  char* memory_;
-};
+constexpr size_t kMessageBytes = 1 << 16;  // a message is first, then the memory of each parameter
 
 /// Ends this process when it has computed for that long, or slept for much longer.
 void limit_time(unsigned seconds) {
@@ -51,14 +32,14 @@ void limit_time(unsigned seconds) {
   limit_time(seconds);
   try {
     executor(program, one);
-    char* to = shared.results();
+    char* to = shared.data() + kMessageBytes;
     for (const ParamValue& value : one.values) {
       if (value.memory.empty()) continue;
       std::memcpy(to, value.memory.data(), value.memory.size());
       to += value.memory.size();
     }
   } catch (const std::exception& error) {
-    std::strncpy(shared.message(), error.what(), kMessageBytes - 1);
+    std::strncpy(shared.data(), error.what(), kMessageBytes - 1);
   }
   _exit(0);
 }
@@ -83,8 +64,8 @@ Executor isolated(Executor executor, unsigned seconds) {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       throw std::runtime_error(format("the process ended with status {}", WEXITSTATUS(status)));
     }
-    if (*shared.message() != 0) throw std::runtime_error(shared.message());
-    const char* from = shared.results();
+    if (*shared.data() != 0) throw std::runtime_error(shared.data());
+    const char* from = shared.data() + kMessageBytes;
     for (ParamValue& value : one.values) {
       if (value.memory.empty()) continue;
       std::memcpy(value.memory.data(), from, value.memory.size());

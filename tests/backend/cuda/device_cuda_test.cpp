@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/backend/cuda/device_memory.h"
 #include "tests/backend/cuda/sources.h"
 #include "tilewright/backend/cuda/device/gpu.h"
 #include "tilewright/backend/cuda/device/module.h"
@@ -30,6 +31,7 @@ using runtime::HostOp;
 using runtime::KernelMetadata;
 using runtime::LoadedKernel;
 using runtime::ParamKind;
+using test::DeviceMemory;
 
 KernelMetadata metadata_of(const std::string& name, DType dtype, ParamKind y) {
   KernelMetadata m;
@@ -48,48 +50,6 @@ KernelMetadata metadata_of(const std::string& name, DType dtype, ParamKind y) {
   runtime::pack_all(m);
   return m;
 }
-
-/// Memory of device 0, freed at the end.
-class Memory {
- public:
-  explicit Memory(size_t bytes) {
-    const ContextScope scope(Gpu::numbered(0));
-    require_success(driver(), driver().memory_allocate(&address_, bytes), "allocating");
-  }
-  template <class T>
-  explicit Memory(const std::vector<T>& values) : Memory(values.size() * sizeof(T)) {
-    const ContextScope scope(Gpu::numbered(0));
-    require_success(driver(),
-                    driver().copy_to_device(address_, values.data(), values.size() * sizeof(T)),
-                    "copying");
-  }
-  ~Memory() {
-    const ContextScope scope(Gpu::numbered(0));
-    driver().memory_free(address_);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  /// Waits for everything on the device first.
-  template <class T>
-  std::vector<T> values(size_t count) const {
-    const ContextScope scope(Gpu::numbered(0));
-    std::vector<T> out(count);
-    require_success(driver(), driver().context_synchronize(), "waiting");
-    require_success(driver(), driver().copy_to_host(out.data(), address_, count * sizeof(T)),
-                    "copying");
-    return out;
-  }
-  Tensor tensor(DType dtype, size_t count) const {
-    return {reinterpret_cast<void*>(address_),
-            dtype,
-            {static_cast<int64_t>(count)},
-            {DeviceKind::cuda, 0}};
-  }
-
- private:
-  CUdeviceptr address_ = 0;
-};
 
 class OnDevice : public testing::Test {
  protected:
@@ -151,7 +111,7 @@ TEST_F(OnDevice, AxpyInBf16IsExact) {
     y[i] = static_cast<uint16_t>(encode(static_cast<double>(i % 77) / 4, bf16));
     wanted[i] = static_cast<uint16_t>(encode(0.5 * decode(x[i], bf16) + decode(y[i], bf16), bf16));
   }
-  const Memory on_x(x), on_y(y);
+  const DeviceMemory on_x(x), on_y(y);
   call(axpy, on_x.tensor(bf16, n), on_y.tensor(bf16, n), 0.5f);
   EXPECT_EQ(on_y.values<uint16_t>(n), wanted);
 }
@@ -161,7 +121,7 @@ TEST_F(OnDevice, TwoStreamsRunTheirLaunchesInOrder) {
   const NewStream first, second;
   constexpr size_t n = 1 << 20;
   const std::vector<float> a = numbers(n), b = numbers(n, 0.5f);
-  const Memory from_a(a), from_b(b), mid_a(n * 4), mid_b(n * 4), to_a(n * 4), to_b(n * 4);
+  const DeviceMemory from_a(a), from_b(b), mid_a(n * 4), mid_b(n * 4), to_a(n * 4), to_b(n * 4);
   for (int i = 0; i < 20; ++i) {
     call(copy, from_a.tensor(f32, n), mid_a.tensor(f32, n), 0, first);
     call(copy, from_b.tensor(f32, n), mid_b.tensor(f32, n), 0, second);
@@ -174,7 +134,7 @@ TEST_F(OnDevice, TwoStreamsRunTheirLaunchesInOrder) {
 
 TEST_F(OnDevice, AThreadWithoutContextMayCall) {
   const LoadedKernel copy = kernel("copy");
-  const Memory x(numbers(100)), y(400);
+  const DeviceMemory x(numbers(100)), y(400);
   std::thread([&] { call(copy, x.tensor(f32, 100), y.tensor(f32, 100), 0); }).join();
   EXPECT_EQ(y.values<float>(100), numbers(100));
 }
@@ -185,7 +145,7 @@ TEST_F(OnDevice, ACaptureRecordsLaunchesAndFills) {
   // The kernels are new: their code is loaded during the capture.
   const LoadedKernel copy = kernel("copy"), chained = kernel("chained");
   const auto module = load_cubin({metadata_of("copy", f32, ParamKind::inout), code()});
-  const Memory x(numbers(1000)), y(numbers(1000, 7)), z(4000), zeroed(numbers(1000));
+  const DeviceMemory x(numbers(1000)), y(numbers(1000, 7)), z(4000), zeroed(numbers(1000));
   ASSERT_EQ(driver().capture_begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
   call(copy, x.tensor(f32, 1000), y.tensor(f32, 1000), 0, stream);
   call(chained, y.tensor(f32, 1000), z.tensor(f32, 1000), 0, stream);
@@ -207,7 +167,7 @@ TEST_F(OnDevice, ABlockGetsAllTheSharedMemoryOfItsTarget) {
   KernelMetadata metadata = metadata_of("turn", f32, ParamKind::inout);
   metadata.launches[0].variants[0].shared_bytes = 232448;
   const LoadedKernel turn = kernel_of(metadata);
-  const Memory x(numbers(512)), y(2048);
+  const DeviceMemory x(numbers(512)), y(2048);
   call(turn, x.tensor(f32, 512), y.tensor(f32, 512), 0);
   const std::vector<float> found = y.values<float>(512);
   EXPECT_EQ(found[0], 255);
@@ -218,7 +178,7 @@ TEST_F(OnDevice, ClustersAndCooperativeLaunches) {
   KernelMetadata metadata = metadata_of("rank", f32, ParamKind::inout);
   metadata.launches[0].variants[0].cluster = {4};
   const LoadedKernel rank = kernel_of(metadata);
-  const Memory x(2048 * 4), y(2048 * 4);
+  const DeviceMemory x(2048 * 4), y(2048 * 4);
   call(rank, x.tensor(f32, 2048), y.tensor(f32, 2048), 0);
   const std::vector<float> found = y.values<float>(2048);
   for (size_t block = 0; block < 8; ++block) EXPECT_EQ(found[block * 256], block % 4);
@@ -227,7 +187,7 @@ TEST_F(OnDevice, ClustersAndCooperativeLaunches) {
   const LoadedKernel together = kernel_of(metadata);
   call(together, x.tensor(f32, 2048), y.tensor(f32, 2048), 0);
   constexpr size_t large = 1 << 24;
-  const Memory far(large * 4), away(large * 4);
+  const DeviceMemory far(large * 4), away(large * 4);
   try {
     call(together, far.tensor(f32, large), away.tensor(f32, large), 0);
     FAIL() << "65536 blocks can't be resident";
@@ -242,7 +202,7 @@ TEST_F(OnDevice, ADependentLaunchSeesWhatTheOneAheadWrote) {
   const LoadedKernel chained = kernel_of(metadata);
   const NewStream stream;
   constexpr size_t n = 1 << 16;
-  const Memory a(std::vector<float>(n, 0.0f)), b(n * 4);
+  const DeviceMemory a(std::vector<float>(n, 0.0f)), b(n * 4);
   for (int i = 0; i < 50; ++i) {
     call(chained, a.tensor(f32, n), b.tensor(f32, n), 0, stream);
     call(chained, b.tensor(f32, n), a.tensor(f32, n), 0, stream);
@@ -257,7 +217,7 @@ TEST_F(OnDevice, AnExportedKernelRunsWithoutTheCompiler) {
   const runtime::Artifact artifact = runtime::read_artifact(path);
   std::shared_ptr<runtime::Module> module = load_cubin(artifact);
   const LoadedKernel copy(artifact.metadata, std::move(module));
-  const Memory x(numbers(300)), y(1200);
+  const DeviceMemory x(numbers(300)), y(1200);
   call(copy, x.tensor(f32, 300), y.tensor(f32, 300), 0);
   EXPECT_EQ(y.values<float>(300), numbers(300));
   std::remove(path.c_str());
@@ -274,7 +234,7 @@ class FaultOnDevice : public OnDevice {
   [[noreturn]] static void fault_and_report(bool waiting) {
     if (waiting) setenv("TW_SYNC_LAUNCH", "1", 1);
     const LoadedKernel copy = kernel("copy"), stray = kernel("stray");
-    const Memory x(numbers(100)), y(400);
+    const DeviceMemory x(numbers(100)), y(400);
     const Tensor a = x.tensor(f32, 100), b = y.tensor(f32, 100);
     const auto report = [&](const LoadedKernel& k) {
       try {
@@ -323,7 +283,7 @@ TEST_F(OnDevice, ACallCostsLittleMoreThanTheDriversLaunch) {
   const ContextScope scope(gpu);
   const NewStream stream;
   const LoadedKernel copy = kernel("copy");
-  const Memory x(400), y(400);
+  const DeviceMemory x(400), y(400);
   const Tensor a = x.tensor(f32, 100), b = y.tensor(f32, 100);
   call(copy, a, b, 0, stream);
   const double ours = median_ns([&] { call(copy, a, b, 0, stream); });
@@ -364,7 +324,7 @@ TEST_F(OnDevice, CompileAndLoadTimes) {
     start = Clock::now();
     std::shared_ptr<runtime::Module> module = load_cubin({metadata, made.cubin});
     const LoadedKernel copy(metadata, std::move(module));
-    const Memory x(400), y(400);
+    const DeviceMemory x(400), y(400);
     call(copy, x.tensor(f32, 100), y.tensor(f32, 100), 0);
     load.push_back(ms(Clock::now() - start));
   }
