@@ -50,6 +50,10 @@ def _share(record: Record) -> float | None:
     return record.share
 
 
+def _above_the_driver(record: Record) -> float:
+    return record.time_us - record.peers["cuLaunchKernelEx"]
+
+
 def _gemm_2048(record: Record) -> bool:
     return _cpu("gemm", dtype="f32")(record) and record.shape == [2048] * 3
 
@@ -104,6 +108,20 @@ BARS = [
     Bar("GPU, transpose, share of the copy", _named("h200", "transpose"), _share, 0.95),
     Bar("GPU, beside the best peer", _named("h200", ""), _ratio, 0.99),
     Bar("GPU, top-k, us", _named("h200", "top_k"), _time, 8.0, at_most=True),
+    Bar(
+        "C++ launch above the driver's, us",
+        _named("launch", "three tensors"),
+        _above_the_driver,
+        0.3,
+        at_most=True,
+    ),
+    Bar(
+        "C++ launch with two descriptors above the driver's, us",
+        _named("launch", "two tensor descriptors"),
+        _above_the_driver,
+        1.0,
+        at_most=True,
+    ),
 ]
 
 

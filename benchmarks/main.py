@@ -22,6 +22,7 @@ SUITES = {
 # Only when asked for: they need a GPU and torch.
 GPU_SUITES = {
     "h200": "memory-bound kernels beside torch, torch.compile and Triton, share of the copy",
+    "launch": "a warm call from C++ beside the driver's launch of the same function",
 }
 RESULTS = Path(__file__).parent / "results"
 # They would change what OpenBLAS chooses for this machine.
@@ -68,9 +69,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
             parser.error(f"--{name} is {getattr(options, name)}, it must be at least 1")
     if options.quick and (options.accept or options.check):
         parser.error("--quick measures other sizes, which can't be accepted or checked")
-    whole = options.gpu or options.suites in ([], ["all"])
+    whole = set(options.suites) == set(GPU_SUITES) or options.suites in ([], ["all"])
     if options.accept and (options.only or not whole):
-        parser.error("--accept keeps whole results: leave out SUITE and --only")
+        parser.error(
+            "--accept keeps whole results: leave out --only, and name no suite or "
+            + " ".join(GPU_SUITES)
+        )
     if not options.suites or "all" in options.suites:
         options.suites = list(SUITES)
     return options

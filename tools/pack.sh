@@ -20,7 +20,7 @@ mkdir -p "$out"/{bin,lib/gcc,tests}
 find "$build" -name 'tw_test_*' -type f -executable -not -name 'tw_test_backend_cpu*' \
   -not -name tw_test_pass -exec cp {} "$out/bin" \;
 find "$build" -name 'lib*.so' -path "*/tilewright/*" -not -name 'libtw_cpu*' -exec cp {} "$out/lib" \;
-cp "$build/tools/tilewright" "$out/bin"
+cp "$build/tools/tilewright" "$build/benchmarks/tw_bench_launch" "$out/bin"
 strip "$out"/bin/* "$out"/lib/*.so
 
 # 2. The distribution's libraries that they load, except those of glibc. Those of g++ lie apart: a

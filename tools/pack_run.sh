@@ -4,7 +4,7 @@
 #        ./run python ARGS...      Python 3.12 or later with the package on its path
 #        ./run tilewright ARGS...  the tool: ./run tilewright info
 #        ./run bin/NAME ARGS...    one of the programs: ./run bin/tw_test_ir --gtest_filter=...
-#        ./run bench h200          benchmarks beside torch and Triton
+#        ./run bench h200 launch   benchmarks beside torch and Triton, and of launches
 #        ./run demo ARGS...        the model of examples/minilm, where the archive has its weights:
 #                                  ./run demo --device cuda --dtype bf16
 set -euo pipefail
