@@ -43,8 +43,9 @@ ir::Program with_options(const ir::Program& program) {
 
 }  // namespace
 
-Kernel compiled_for(const std::string& target, const ir::Program& program) {
+Kernel compiled_for(const std::string& target, const ir::Program& program, bool keep_texts) {
   CompileOptions options;
+  options.keep_texts = keep_texts;
   options.target = target;
   options.cache = false;
   return compile(with_options(program), options);

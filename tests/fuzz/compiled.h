@@ -12,7 +12,7 @@
 namespace tw::fuzz {
 
 /// The kernel, compiled without caches, with options that depend on the program's name.
-Kernel compiled_for(const std::string& target, const ir::Program& program);
+Kernel compiled_for(const std::string& target, const ir::Program& program, bool keep_texts = false);
 
 /// The arguments of a call whose tensors are in these places (Case::memory) on a device.
 class CallArguments {

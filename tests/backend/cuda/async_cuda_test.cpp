@@ -76,9 +76,16 @@ void expect_as_the_twin(const std::string& body) {
   for (const char* tensor : {"Y", "Z"}) EXPECT_EQ(device.memory(tensor), twin.memory(tensor));
 }
 
-TEST(AsyncOnCuda, ARingOfBulkCopies) { expect_as_the_twin(sim::kRing); }
+class AsyncOnCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (find_driver().devices.empty()) GTEST_SKIP() << find_driver().reason;
+  }
+};
 
-TEST(AsyncOnCuda, BulkStores) {
+TEST_F(AsyncOnCuda, ARingOfBulkCopies) { expect_as_the_twin(sim::kRing); }
+
+TEST_F(AsyncOnCuda, BulkStores) {
   for (const char* store : {"Y[0 :+ 64]", "Y[64 :+ 64] with fold=add"}) {
     expect_as_the_twin(R"(alloc s: f32[64] shared with place=0
       for i in 0:4 { Y[i * 64 + t] = 3.0 }
@@ -95,7 +102,7 @@ TEST(AsyncOnCuda, BulkStores) {
   }
 }
 
-TEST(AsyncOnCuda, CopiesOfElements) {
+TEST_F(AsyncOnCuda, CopiesOfElements) {
   expect_as_the_twin(R"(alloc s: f32[2, 128] shared with place=0
   alloc bar: u64[1] shared with place=1024
   if t == 0 { sync phase_init on bar[0], 64 }
@@ -149,25 +156,25 @@ std::string store_box(const std::string& begin, const std::string& more) {
     })";
 }
 
-TEST(AsyncOnCuda, LoadsABox) { expect_as_the_twin(load_box("1", "", "s[row, column]")); }
-TEST(AsyncOnCuda, LoadsABoxWithASwizzle) {
+TEST_F(AsyncOnCuda, LoadsABox) { expect_as_the_twin(load_box("1", "", "s[row, column]")); }
+TEST_F(AsyncOnCuda, LoadsABoxWithASwizzle) {
   expect_as_the_twin(
       load_box("1", " with swizzle=128", "s[row, ((column // 4) ^ (row % 8)) * 4 + column % 4]"));
 }
-TEST(AsyncOnCuda, LoadsABoxThatBeginsOutside) {
+TEST_F(AsyncOnCuda, LoadsABoxThatBeginsOutside) {
   expect_as_the_twin(load_box("0 - 1", "", "s[row, column]"));
 }
-TEST(AsyncOnCuda, LoadsABoxThatEndsOutside) {
+TEST_F(AsyncOnCuda, LoadsABoxThatEndsOutside) {
   expect_as_the_twin(load_box("4", "", "s[row, column]"));
 }
-TEST(AsyncOnCuda, StoresABox) { expect_as_the_twin(store_box("1", "")); }
-TEST(AsyncOnCuda, StoresABoxWithASwizzle) {
+TEST_F(AsyncOnCuda, StoresABox) { expect_as_the_twin(store_box("1", "")); }
+TEST_F(AsyncOnCuda, StoresABoxWithASwizzle) {
   expect_as_the_twin(store_box("1", " with swizzle=128"));
 }
-TEST(AsyncOnCuda, StoresABoxThatEndsOutside) { expect_as_the_twin(store_box("4", "")); }
-TEST(AsyncOnCuda, StoresABoxThatAdds) { expect_as_the_twin(store_box("1", " with fold=add")); }
+TEST_F(AsyncOnCuda, StoresABoxThatEndsOutside) { expect_as_the_twin(store_box("4", "")); }
+TEST_F(AsyncOnCuda, StoresABoxThatAdds) { expect_as_the_twin(store_box("1", " with fold=add")); }
 
-TEST(AsyncOnCuda, NarrowBoxesWithSwizzles) {
+TEST_F(AsyncOnCuda, NarrowBoxesWithSwizzles) {
   // Rows of 64 and 32 bytes: two and four of them are a line of 128.
   for (const auto& [width, swizzle] : {std::pair(16, 64), std::pair(8, 32)}) {
     SCOPED_TRACE(swizzle);
@@ -186,7 +193,7 @@ TEST(AsyncOnCuda, NarrowBoxesWithSwizzles) {
   }
 }
 
-TEST(AsyncOnCuda, BarriersFoldAndSplit) {
+TEST_F(AsyncOnCuda, BarriersFoldAndSplit) {
   expect_as_the_twin(R"(barrier with fold=count, cond=t < 5, result=n: i32
     barrier with fold=all, cond=t < 64, result=all: bool
     barrier with fold=any, cond=t > 63, result=any: bool
