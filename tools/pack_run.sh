@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 libraries=$PWD/lib
 # Our library of g++ only where the system's is older: 3.4.30 is that of g++ 12.
-system_library=$(ldconfig -p 2>/dev/null | awk '/libstdc\+\+\.so\.6 .*x86-64/ {print $NF; exit}')
+system_library=$(ldconfig -p 2>/dev/null | awk '/libstdc\+\+\.so\.6 .*x86-64/ && !n++ {print $NF}')
 grep -q 'GLIBCXX_3\.4\.30' "${system_library:-/nowhere}" 2>/dev/null || libraries+=:$PWD/lib/gcc
 export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONPATH=$PWD/python
