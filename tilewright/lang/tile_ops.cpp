@@ -285,8 +285,9 @@ void copy_rows(const Region& tensor, const Region& index, const Region& tile) {
           }
           return indices;
         };
-        const Expr row(
-            trace.load(index.buffer(), at(index, {r}), index.ir().unchecked, site.where));
+        const Expr row = let(Operand(
+            Expr(trace.load(index.buffer(), at(index, {r}), index.ir().unchecked, site.where)),
+            site.where));
         const Expr value(trace.load(tensor.buffer(), at(tensor, {row, c}), false, site.where));
         ir::Region element = tile.ir();
         element.begin = at(tile, {r, c});

@@ -2,6 +2,7 @@
 // held in a local array while k runs; a is read by broadcast, so any layout of it will do, b one
 // vector of columns at a time, for which infer_layouts stores it in panels of kColumns.
 #include <algorithm>
+#include <bit>
 
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/reduction.h"
@@ -136,24 +137,29 @@ class MicroKernels {
     return ir::seq({ir::alloc(acc), ir::if_(clear, zero, resume), multiply, write});
   }
 
-  /// The loop over k, by groups of kGroup steps with one prefetched line of each tile to come.
+  /// The loop over k, by groups of kGroup steps. The lines of the tiles to come are prefetched
+  /// between some groups, as evenly as goes without many instructions.
   template <class Step>
   ir::Stmt along_k(const Expr& row, const Expr& column, Step step) {
     constexpr int64_t kGroup = 8;
     std::vector<ir::Stmt> parts;
     const int64_t groups = k_ / kGroup;
     if (groups > 0) {
-      const ir::Var group = ir::Var::make("kg", i64);
-      // How many groups the whole multiply has run: blocks of rows run within blocks of columns.
+      const int64_t pauses = pauses_of(groups);
+      const ir::Var pause = ir::Var::make("pause", i64), group = ir::Var::make("kg", i64);
+      // How many the whole multiply has had: blocks of rows run within blocks of columns.
       const Expr blocks_done =
           ir::add(ir::mul(ir::floordiv(column, ir::index(columns_)), ir::index(m_ / rows_)),
                   ir::floordiv(row, ir::index(rows_)));
-      const Expr done = ir::add(ir::mul(blocks_done, ir::index(groups)), group);
-      std::vector<ir::Stmt> body = prefetches(done, m_ / rows_ * (n_ / columns_) * groups);
-      for (int64_t i = 0; i < kGroup; ++i) {
-        body.push_back(step(ir::add(ir::mul(group, ir::index(kGroup)), ir::index(i))));
-      }
-      parts.push_back(ir::for_(group, ir::index(0), ir::index(groups), ir::seq(std::move(body))));
+      const Expr done = ir::add(ir::mul(blocks_done, ir::index(pauses)), pause);
+      std::vector<ir::Stmt> body = prefetches(done, block_count() * pauses);
+      const Expr first =
+          ir::mul(ir::add(ir::mul(pause, ir::index(groups / pauses)), group), ir::index(kGroup));
+      std::vector<ir::Stmt> steps;
+      for (int64_t i = 0; i < kGroup; ++i) steps.push_back(step(ir::add(first, ir::index(i))));
+      body.push_back(
+          ir::for_(group, ir::index(0), ir::index(groups / pauses), ir::seq(std::move(steps))));
+      parts.push_back(ir::for_(pause, ir::index(0), ir::index(pauses), ir::seq(std::move(body))));
     }
     if (k_ % kGroup != 0) {
       const ir::Var k = ir::Var::make("k", i64);
@@ -162,23 +168,46 @@ class MicroKernels {
     return ir::seq(std::move(parts));
   }
 
-  /// What of each tile is prefetched after `done` of `total` groups: its lines are spread evenly.
+  int64_t block_count() const { return std::max<int64_t>(m_ / rows_ * (n_ / columns_), 1); }
+
+  /// In how many parts the groups of a block are run, with prefetches before each: as many as the
+  /// largest tile has lines for.
+  int64_t pauses_of(int64_t groups) const {
+    int64_t lines = 0;
+    for (const ir::Region& tile : gemm_.prefetch) lines = std::max(lines, Lines(tile).count);
+    int64_t pauses =
+        std::min(groups, std::max<int64_t>(1, (lines + block_count() - 1) / block_count()));
+    while (groups % pauses != 0) ++pauses;
+    return pauses;
+  }
+
+  /// The cache lines of a tile.
+  struct Lines {
+    int64_t elements, per_row, count;
+    explicit Lines(const ir::Region& tile) : elements(64 * 8 / tile.buffer.dtype().bits()) {
+      per_row = (*ir::as_int(tile.extent.back()) + elements - 1) / elements;
+      count = per_row;
+      for (size_t d = 0; d + 1 < tile.extent.size(); ++d) count *= *ir::as_int(tile.extent[d]);
+    }
+  };
+
+  /// What of each tile is prefetched after `done` of `total` parts.
   std::vector<ir::Stmt> prefetches(const Expr& done, int64_t total) const {
     std::vector<ir::Stmt> stmts;
     for (const ir::Region& tile : gemm_.prefetch) {
-      const int64_t line = 64 * 8 / tile.buffer.dtype().bits();  // elements
+      const Lines lines(tile);
       const size_t last = tile.extent.size() - 1;
-      const int64_t per_row = (*ir::as_int(tile.extent[last]) + line - 1) / line;
-      int64_t lines = per_row;
-      for (size_t d = 0; d < last; ++d) lines *= *ir::as_int(tile.extent[d]);
-      const int64_t at_once = (lines + total - 1) / std::max<int64_t>(total, 1);
+      const int64_t at_once = (lines.count + total - 1) / total;
+      // A power of two, by which dividing is cheap.
+      const auto every = static_cast<int64_t>(
+          std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, total / lines.count))));
       for (int64_t i = 0; i < at_once; ++i) {
-        Expr rest = ir::floordiv(done, ir::index(std::max<int64_t>(1, total / lines)));
+        Expr rest = ir::floordiv(done, ir::index(every));
         rest = ir::add(ir::mul(rest, ir::index(at_once)), ir::index(i));
         std::vector<Expr> index = tile.begin;
-        index[last] =
-            ir::add(index[last], ir::mul(ir::floormod(rest, ir::index(per_row)), ir::index(line)));
-        rest = ir::floordiv(rest, ir::index(per_row));
+        index[last] = ir::add(index[last], ir::mul(ir::floormod(rest, ir::index(lines.per_row)),
+                                                   ir::index(lines.elements)));
+        rest = ir::floordiv(rest, ir::index(lines.per_row));
         for (size_t d = last; d-- > 0;) {
           index[d] = ir::add(index[d], ir::floormod(rest, tile.extent[d]));
           rest = ir::floordiv(rest, tile.extent[d]);

@@ -74,11 +74,12 @@ void tile(Schedule& s, int64_t elements) {
   s.set("width", std::min(kWidth, elements)).set("rows", std::max<int64_t>(elements / kWidth, 1));
 }
 
-/// On a GPU each of 128 threads has two vectors of 16 bytes.
+/// On a GPU each of 128 threads loads two vectors of 16 bytes, from one tensor or of each one.
 int64_t of_threads(const Case& c) {
   int bits = 8;
   for (const DType dtype : c.dtypes) bits = std::max(bits, dtype.bits());
-  return 2 * 128 * 128 / bits;
+  const int64_t vectors = c.dtypes.size() > 2 ? 1 : 2;
+  return vectors * 128 * 128 / bits;
 }
 
 /// Short rows share a block.

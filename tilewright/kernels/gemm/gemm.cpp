@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include <unistd.h>
+
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/gemm/epilogue.h"
@@ -139,15 +141,25 @@ int64_t tile_size(int64_t size, int64_t unit, int64_t most) {
   return std::clamp((size + unit - 1) / unit * unit, unit, most);
 }
 
-/// Rows and columns of the tiles of a staged product. A larger tile is packed less often: on Zen 4,
-/// 4096^3 in f32 runs at 92 % of the FMA peak with 512 x 1024, at 88 % with 256 x 512, which is the
-/// largest whose sums stay in the second-level cache. But every thread must have a tile, and two
-/// where they are that large.
-std::pair<int64_t, int64_t> staged_tile(int64_t batch, int64_t m, int64_t n) {
-  constexpr std::array<std::pair<int64_t, int64_t>, 6> kTiles{
-      {{512, 1024}, {256, 1024}, {256, 512}, {128, 512}, {128, 256}, {64, 128}}};
+/// Bytes of a core's second-level cache.
+int64_t second_level_cache() {
+  static const int64_t bytes = [] {
+    const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return known > 0 ? known : int64_t{1} << 20;
+  }();
+  return bytes;
+}
+
+/// Rows and columns of the tiles of a staged product of that depth. A larger tile is packed less
+/// often: on Zen 4, 4096^3 in f32 runs at 92 % of the FMA peak with 512 x 1024, at 88 % with 256 x
+/// 512. But the tile of b must stay in half of the second-level cache (on Zen 3 512 x 1024 is 12 %
+/// slower than 512 x 512), and every thread must have a tile, two where they are that large.
+std::pair<int64_t, int64_t> staged_tile(int64_t batch, int64_t m, int64_t n, int64_t depth) {
+  constexpr std::array<std::pair<int64_t, int64_t>, 7> kTiles{
+      {{512, 1024}, {256, 1024}, {512, 512}, {256, 512}, {128, 512}, {128, 256}, {64, 128}}};
   const auto blocks = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile; };
   for (const auto& [rows, columns] : kTiles) {
+    if (2 * depth * columns * 4 > second_level_cache()) continue;
     const int64_t wanted = runtime::thread_count() * (rows * columns > 256 * 512 ? 2 : 1);
     if (batch * blocks(m, rows) * blocks(n, columns) >= wanted) return {rows, columns};
   }
@@ -171,8 +183,9 @@ Plan plan_for(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs&
     const int64_t strip = m <= kMostRows && n % 48 == 0 ? 48 : n % 64 == 0 ? 64 : 32;
     return {k, rows(128), strip, 0};
   }
-  const auto [most_rows, most_columns] = staged_tile(c.rank() == 3 ? c.dim(0) : 1, m, n);
-  return {0, rows(most_rows), tile_size(n, 64, most_columns), tile_size(k, 32, 128)};
+  const int64_t depth = tile_size(k, 32, 128), batch = c.rank() == 3 ? c.dim(0) : 1;
+  const auto [most_rows, most_columns] = staged_tile(batch, m, n, depth);
+  return {0, rows(most_rows), tile_size(n, 64, most_columns), depth};
 }
 
 /// What both forms check of a and b and of the epilogue; their ranks are checked.

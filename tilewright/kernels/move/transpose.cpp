@@ -35,6 +35,7 @@ void dataflow(Builder& k, DType dtype) {
     const Expr strip = let(block / tiles_n), b = let(strip / tiles_m);
     const Expr row = let((strip - b * tiles_m) * down);
     const Expr column = let((block - strip * tiles_n) * across);
+    assume(0 <= b && b < batch && 0 <= row && 0 <= column);  // what quotients hide
     const Buffer tile = shared(dtype, {across, down}, "tile");
     const Buffer words = pack == 1 ? tile : view(tile, word, {across, down / pack});
     parallel({down / pack, across}, [&](Expr w, Expr c) {
@@ -54,7 +55,7 @@ void dataflow(Builder& k, DType dtype) {
 /// Rows of 128 bytes in the block's memory: all of its banks.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t bytes = c.dtype().bits() / 8, vector = kChunk / bytes;
-  s.set("tile_m", 128 / bytes).set("tile_n", 16 * vector);
+  s.set("tile_m", 64).set("tile_n", 128);
   s.set("pack", std::max<int64_t>(4 / bytes, 1)).set("run", vector);
 }
 

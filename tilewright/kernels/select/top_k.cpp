@@ -66,9 +66,9 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
   });
 }
 
-/// A warp has a row, or several short ones, so that no fold leaves it.
+/// A warp has a row, or several short ones, so that no fold leaves it; a block has four warps.
 void schedule_gpu(Schedule& s, const Case& c) {
-  s.threads(32).set("rows", std::clamp<int64_t>(64 / c.constant("h"), 1, 8));
+  s.threads(128).set("rows", 4 * std::clamp<int64_t>(64 / c.constant("h"), 1, 8));
 }
 
 const Jit& kernel() {

@@ -3,6 +3,7 @@
 // repeated runs give the same bits.
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -61,15 +62,12 @@ Exchange exchange_of(const std::vector<Digit>& digits, int64_t threads) {
   Exchange result;
   for (const Digit& d : digits) {
     if (!d.folded || d.extent == 1) continue;
-    const bool shuffles = threads % kWarp == 0 && d.stride < kWarp &&
-                          std::has_single_bit(static_cast<uint64_t>(d.stride)) &&
-                          std::has_single_bit(static_cast<uint64_t>(d.extent));
-    if (!shuffles) {
-      result.warps.push_back(d);
-      continue;
-    }
-    const int64_t inside = std::min(d.extent, kWarp / d.stride);
-    result.lanes.push_back({d.stride, inside, true});
+    // Lanes that differ in bits of their number; what is no power of two is left to the warps.
+    const int64_t inside = threads % kWarp == 0 && d.stride < kWarp &&
+                                   std::has_single_bit(static_cast<uint64_t>(d.stride))
+                               ? std::gcd(d.extent, kWarp / d.stride)
+                               : 1;
+    if (inside > 1) result.lanes.push_back({d.stride, inside, true});
     if (inside < d.extent) {
       result.warps.push_back({d.stride * inside, d.extent / inside, true});
     }

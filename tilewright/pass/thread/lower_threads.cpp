@@ -26,12 +26,14 @@ using layout::Layout;
 /// unless so many instructions would no longer fit the cache for them.
 constexpr int64_t kOverlap = 8, kInstructions = 512;
 
-/// About how many instructions an iteration takes.
+/// About how many instructions an iteration takes; neighbors share the arithmetic of indices.
 int64_t cost_of(const Stmt& body) {
   int64_t cost = 0;
+  ir::for_each_stmt(body, [&](const Stmt& s) { cost += s.is<ir::Store>() || s.is<ir::Atomic>(); });
   ir::for_each_expr(body, [&](const Expr& e) {
+    cost += e.is<ir::Load>();
     const auto* op = e.try_as<ir::Op>();
-    if (op == nullptr) return;
+    if (op == nullptr || op->args[0].dtype() == i64) return;
     const bool function = op->code >= ir::OpCode::exp && op->code <= ir::OpCode::erfc;
     const bool divides = op->code == ir::OpCode::fdiv || op->code == ir::OpCode::fmod;
     const bool one_step = op->code == ir::OpCode::rcp || op->code == ir::OpCode::rsqrt;
@@ -59,6 +61,12 @@ bool has_side_effects(const Stmt& body) {
     if (const auto* store = s.try_as<ir::Store>()) found |= is_block_memory(store->buffer);
     found |= s.is<ir::Atomic>() || s.is<ir::Print>() || s.is<ir::ReducerUpdate>();
   });
+  return found;
+}
+
+bool has_load(const Stmt& body) {
+  bool found = false;
+  ir::for_each_expr(body, [&](const Expr& e) { found = found || e.is<ir::Load>(); });
   return found;
 }
 
@@ -297,7 +305,12 @@ class LowerThreads : public ir::Rewriter {
     // 3. The turns.
     const Stmt one = ir::seq(std::move(stmts));
     if (turns == 1) return ir::make<ir::Seq>(n.loc, [&](ir::Seq& s) { s.stmts = {one}; });
-    const bool is_edge = body.is<ir::If>() && body.as<ir::If>().else_body;  // guards neighbors
+    bool is_edge = false;  // it accesses one by one where some neighbors are outside
+    ir::for_each_stmt(body, [&](const Stmt& s) {
+      const auto* branch = s.try_as<ir::If>();
+      if (branch == nullptr || !branch->else_body) return;
+      is_edge = is_edge || has_side_effects(branch->else_body) || has_load(branch->else_body);
+    });
     const bool expanded =
         uses_registers(n.body) ||
         (!is_edge && turns <= kOverlap && turns * width * cost_of(n.body) <= kInstructions);

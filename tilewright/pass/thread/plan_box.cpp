@@ -15,26 +15,27 @@ struct Split {
   int64_t slots = INT64_MAX;
 };
 
-/// Tries every divisor of what is left of the threads along `order[d]`, the largest first.
-void split(const std::vector<int64_t>& runs, size_t d, int64_t left, int64_t slots,
+/// Tries every divisor of what is left of the threads along `order[d]`, the largest first; at most
+/// `most` along the first.
+void split(const std::vector<int64_t>& runs, size_t d, int64_t left, int64_t most, int64_t slots,
            std::vector<int64_t>& chosen, Split& best) {
   if (slots >= best.slots) return;
   if (d == runs.size()) {
     best = {chosen, slots};
     return;
   }
-  for (int64_t t = std::min(left, 2 * runs[d] - 1); t >= 1; --t) {
+  for (int64_t t = std::min({left, most, 2 * runs[d] - 1}); t >= 1; --t) {
     if (left % t != 0) continue;
     chosen.push_back(t);
-    split(runs, d + 1, left / t, slots * ceil_div(runs[d], t), chosen, best);
+    split(runs, d + 1, left / t, left / t, slots * ceil_div(runs[d], t), chosen, best);
     chosen.pop_back();
   }
 }
 
 }  // namespace
 
-layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector,
-                          int fast) {
+layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector, int fast,
+                          int64_t most_along_fast) {
   const int rank = static_cast<int>(extents.size());
   const int64_t elements = layout::product(extents);
   while (vector > 1 &&
@@ -51,7 +52,7 @@ layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_
   }
   Split best;
   std::vector<int64_t> chosen;
-  split(runs, 0, threads, 1, chosen, best);
+  split(runs, 0, threads, most_along_fast, 1, chosen, best);
 
   layout::Coords shape(extents.size());
   std::vector<layout::Term> terms;

@@ -11,7 +11,9 @@ namespace tw::pass {
 /// `vector` neighbors along `fast` (fewer if these don't divide the extent); neighboring runs are
 /// in neighboring threads; what threads can't share out is repeated in slots. Threads that have
 /// nothing else to do hold copies. Among all ways to split the threads over the dimensions it takes
-/// one with the fewest slots, and of these the one with most threads along `fast`.
-layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector, int fast);
+/// one with the fewest slots, and of these the one with most threads along `fast`, of those with at
+/// most so many there.
+layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector, int fast,
+                          int64_t most_along_fast = INT64_MAX);
 
 }  // namespace tw::pass

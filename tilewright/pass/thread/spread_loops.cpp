@@ -37,6 +37,8 @@ bool is_distributed(const Buffer& buffer) {
   return buffer.space() == ir::MemSpace::fragment || buffer.space() == ir::MemSpace::local;
 }
 
+constexpr int64_t kWarp = 32;
+
 struct Use {
   Buffer buffer;
   std::vector<Expr> indices;
@@ -192,8 +194,29 @@ class Inference {
     if (!found) {
       for (const Use& use : op.uses) look(use);
     }
-    op.map = plan_box(op.box, threads_, found ? 128 / bits : 1, fast);
+    op.map = plan_box(op.box, threads_, found ? 128 / bits : 1, fast,
+                      folds_in_warps(op, fast) ? kWarp : threads_);
     if (op.once) op.map = layout::dereplicate(*op.map);
+  }
+
+  /// Whether what is written is then folded along that index, and there is a fold for each warp:
+  /// then none of them needs to cross warps.
+  bool folds_in_warps(const Op& op, int index) const {
+    const int64_t others = layout::product(op.box) / op.box[static_cast<size_t>(index)];
+    if (threads_ <= kWarp || threads_ % kWarp != 0 || others % (threads_ / kWarp) != 0)
+      return false;
+    for (const Use& use : op.uses) {
+      for (const Op& reader : all_.ops) {
+        const auto* reduce = reader.stmt.try_as<ir::Reduce>();
+        if (!use.write || reduce == nullptr || !reduce->src.buffer.same_as(use.buffer)) continue;
+        for (const int64_t d : reduce->dims) {
+          if (uses(use.indices[static_cast<size_t>(d)], op.vars[static_cast<size_t>(index)])) {
+            return true;
+          }
+        }
+      }
+    }
+    return false;
   }
 
   static std::optional<Layout> index_of(const Op& op, const Use& use) {

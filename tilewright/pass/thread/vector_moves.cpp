@@ -9,6 +9,7 @@
 #include "tilewright/ir/equal.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/linear.h"
+#include "tilewright/pass/simplify.h"
 #include "tilewright/pass/thread/lower_threads.h"
 
 namespace tw::pass {
@@ -61,7 +62,8 @@ class Vectorize {
       // The few at an edge needn't be fast, but small: code is compiled and held in a cache.
       const ir::LoopKind kind =
           uses_registers(body) ? ir::LoopKind::unrolled : ir::LoopKind::serial;
-      return ir::if_(all, run(branch->then_body), one_by_one(ir::with_fresh_bindings(body), kind));
+      const Stmt few = one_by_one(ir::with_fresh_bindings(body), kind);
+      return ir::if_(all, run(branch->then_body), ir::if_(for_some(branch->cond), few));
     }
     // Statements that share no values run one after the other, each for all neighbors.
     if (const auto* seq = body.try_as<ir::Seq>()) {
@@ -98,21 +100,27 @@ class Vectorize {
     return ir::for_(v, ir::index(0), ir::index(width_), ir::substitute(body, {{v_, v}}), kind);
   }
 
-  /// A conjunction of linear comparisons holds for all neighbors if it does for the first and last.
-  Expr for_all(const Expr& cond) const {
-    const auto at = [&](int64_t v) { return ir::substitute(cond, {{v_, ir::index(v)}}); };
-    const std::function<bool(const Expr&)> linear = [&](const Expr& e) {
-      const auto* op = e.try_as<ir::Op>();
-      if (op == nullptr) return false;
-      if (op->code == ir::OpCode::land) return linear(op->args[0]) && linear(op->args[1]);
-      const bool ordered = op->code == ir::OpCode::lt || op->code == ir::OpCode::le ||
-                           op->code == ir::OpCode::gt || op->code == ir::OpCode::ge;
-      return ordered && op->args[0].dtype() == i64 &&
-             Linear::of(op->args[0]).coefficient_of(v_).has_value() &&
-             Linear::of(op->args[1]).coefficient_of(v_).has_value();
-    };
-    return linear(cond) ? ir::land(at(0), at(width_ - 1)) : Expr();
+  /// What a conjunction of linear comparisons says of the neighbor for which each of them is
+  /// hardest to meet, or easiest: whether all of them meet it, or whether some may. Null where the
+  /// condition is no such.
+  Expr at_end(const Expr& cond, bool hardest) const {
+    const auto* op = cond.try_as<ir::Op>();
+    if (op == nullptr) return {};
+    if (op->code == ir::OpCode::land) {
+      const Expr a = at_end(op->args[0], hardest), b = at_end(op->args[1], hardest);
+      return a && b ? ir::land(a, b) : Expr();
+    }
+    const bool below = op->code == ir::OpCode::lt || op->code == ir::OpCode::le;
+    const bool above = op->code == ir::OpCode::gt || op->code == ir::OpCode::ge;
+    if ((!below && !above) || op->args[0].dtype() != i64) return {};
+    const auto left = Linear::of(op->args[0]).coefficient_of(v_);
+    const auto right = Linear::of(op->args[1]).coefficient_of(v_);
+    if (!left || !right) return {};
+    const bool last = (below ? *left > *right : *left < *right) == hardest;
+    return ir::substitute(cond, {{v_, ir::index(last ? width_ - 1 : 0)}});
   }
+  Expr for_all(const Expr& cond) const { return at_end(cond, true); }
+  Expr for_some(const Expr& cond) const { return at_end(cond, false); }
 
   /// Elements per access: a power of two that divides the width, or 1.
   int64_t run_of(const Buffer& buffer, const std::vector<Expr>& indices) const {
@@ -123,10 +131,9 @@ class Vectorize {
       if (uses(indices[d], v_)) return 1;
     }
     const std::vector<Expr> strides = ir::strides_of(buffer);
-    if (!ir::is_int(strides.back(), 1) || Linear::of(indices.back()).coefficient_of(v_) != 1) {
-      return 1;
-    }
+    if (!ir::is_int(strides.back(), 1)) return 1;
     int64_t run = std::min(width_, kVectorBits / buffer.dtype().bits());
+    if (Linear::of(indices.back()).coefficient_of(v_) != 1) run = contiguous(indices.back(), run);
     const auto divides = [&](const Expr& e) {
       const ValueSet set = bounds_.values(e);
       while (run > 1 && (set.modulus % run != 0 || set.remainder % run != 0)) run /= 2;
@@ -137,6 +144,21 @@ class Vectorize {
     }
     if (buffer->offset) divides(buffer->offset);
     return run;
+  }
+
+  /// How many neighbors, up to `run`, from each multiple of that on have indices that follow each
+  /// other, though divisions hide it: (8 i + v) // 8 ^ c is the same for 0 <= v < 8.
+  int64_t contiguous(const Expr& index, int64_t run) const {
+    for (; run > 1; run /= 2) {
+      Bounds bounds = bounds_;
+      const Var part = Var::make("part", i64), v = Var::make("v", i64);
+      bounds.bind(part, ir::index(0), ir::index(width_ / run));
+      bounds.bind(v, ir::index(0), ir::index(run));
+      const Expr place = ir::add(ir::mul(part, ir::index(run)), v);
+      const Expr simple = simplify(ir::substitute(index, {{v_, place}}), bounds);
+      if (Linear::of(simple).coefficient_of(v) == 1) return run;
+    }
+    return 1;
   }
 
   /// A size that is a stride would have to be a multiple of the access.
@@ -195,11 +217,12 @@ class Vectorize {
     return first.modulus % width_ == 0 && first.remainder % width_ == 0 ? width_ : 1;
   }
 
-  /// Whether it is a guarded load whose guard is the same for all neighbors.
-  bool is_guarded(const ir::Op& op) const {
+  static bool is_guarded_load(const ir::Op& op) {
     return op.code == ir::OpCode::if_else && op.args[1].is<ir::Load>() &&
-           op.args[2].is<ir::Const>() && !uses(op.args[0], v_) && !ir::has_load(op.args[0]);
+           op.args[2].is<ir::Const>() && !ir::has_load(op.args[0]);
   }
+  /// Whether the guard is the same for all neighbors, too.
+  bool is_guarded(const ir::Op& op) const { return is_guarded_load(op) && !uses(op.args[0], v_); }
 
   /// A copy between registers and memory moves without a detour; empty if it isn't one.
   Stmt copy(const ir::Store& store) {
@@ -272,22 +295,25 @@ class Vectorize {
   Stmt vectors_of(const std::vector<Stmt>& lets, const ir::Store& store) {
     std::vector<Stmt> before, after;
     std::vector<std::pair<Expr, Buffer>> loaded;
-    const auto vector_load = [&](const Expr& e, const Expr& cond, const Expr& other) -> Expr {
+    std::vector<Var> own;  // values that differ between neighbors: not known before
+    const auto is_own = [&](const Expr& e) {
+      return std::any_of(own.begin(), own.end(), [&](const Var& var) { return uses(e, var); });
+    };
+    // Where `whole` fails, each has its own value; a null handle: it never does.
+    const auto vector_load = [&](const Expr& e, const Expr& whole, const Expr& other) -> Expr {
       const auto& load = e.as<ir::Load>();
+      if (is_own(e) || (whole && is_own(whole))) return {};
       const int64_t run = run_of(load.buffer, load.indices);
       if (run < 2 || (!load.unchecked && is_tensor(load.buffer.root()))) return {};
       for (const auto& [known, buffer] : loaded) {
-        if (!cond && ir::structurally_equal(known, e)) return ir::load(buffer, {v_}, true);
+        if (!whole && ir::structurally_equal(known, e)) return ir::load(buffer, {v_}, true);
       }
       const Buffer array = registers(load.buffer);
       before.push_back(ir::alloc(array));
       require_alignment(load.buffer);
       Stmt get = move(load.buffer, load.indices, array, {}, run, nullptr);
-      if (cond) {
-        const Var v = Var::make("v", i64);
-        get = ir::if_(cond, get,
-                      ir::for_(v, ir::index(0), ir::index(width_),
-                               ir::store(array, {v}, other, true), ir::LoopKind::unrolled));
+      if (whole) {
+        get = ir::if_(whole, get, one_by_one(ir::store(array, {v_}, other, true)));
       } else {
         loaded.emplace_back(e, array);
       }
@@ -303,8 +329,11 @@ class Vectorize {
           },
           [&](auto& self, const ir::Op& n) -> Expr {
             if (!ir::is_lazy(n.code)) return self.rebuild(n);
-            if (is_guarded(n)) {
-              const Expr vector = vector_load(n.args[1], n.args[0], n.args[2]);
+            if (is_guarded_load(n)) {
+              const bool same = !uses(n.args[0], v_);
+              const Expr whole = same ? n.args[0] : for_all(n.args[0]);
+              const Expr vector =
+                  whole ? vector_load(n.args[1], whole, same ? n.args[2] : Expr(&n)) : Expr();
               if (vector) return vector;
             }
             return Expr(&n);  // what is evaluated only sometimes stays where it is
@@ -313,7 +342,12 @@ class Vectorize {
     std::vector<Stmt> each;
     for (const Stmt& s : lets) {
       const auto& let = s.as<ir::Let>();
+      if (!uses(let.value, v_) && !is_own(let.value)) {
+        before.push_back(s);
+        continue;
+      }
       each.push_back(ir::let(let.var, with_vectors(let.value)));
+      own.push_back(let.var);
     }
     const Expr value = with_vectors(store.value);
     const int64_t run = run_of(store.buffer, store.indices);

@@ -1,5 +1,6 @@
 // Memory: where buffers live, and accesses of one element or of neighbors.
 #include <algorithm>
+#include <bit>
 
 #include "tilewright/backend/cuda/emit/emitter.h"
 #include "tilewright/base/codes.h"
@@ -229,6 +230,12 @@ void Emitter::move(const ir::Move& move) {
   const bool plain = !hinted && !(move.streaming && to.in_tensor());
   const std::string type = wide_type(bytes, plain ? dtype : u32);
   const std::string source = format("*(const {}*){}", type, pointer(from));
+  if (plain && to.in_tensor() && std::has_single_bit(static_cast<uint64_t>(move.count))) {
+    // Through a pointer to the wide type, else the store goes in words, or less (seen in SASS).
+    const int shift = std::countr_zero(static_cast<uint64_t>(move.count));
+    const Text at = infix(to.index, " >> ", {format("{}", shift)}, kShift);
+    return line(format("(({}*){})[{}] = {};", type, to.base, at.s, source));
+  }
   if (plain) return line(format("*({}*){} = {};", type, pointer(to), source));
   if (!hinted) return line(format("__stcs(({}*){}, {});", type, pointer(to), source));
   const char* policy = move.evict == ir::EvictPolicy::first ? "evict_first()" : "evict_last()";

@@ -160,6 +160,9 @@ Text Emitter::integer_operation(const ir::Op& op) {
         const Text mask = int_literal(dtype, *constant - 1, bits >= 32);
         return wrapped(dtype, infix(a, " & ", mask, kBitAnd));
       }
+      if (!constant && is_div && is_block_index(op.args[0])) {
+        return call("floordiv_index", {as_type(u32, arg(0)), arg(1)});
+      }
       if (is_signed) return wrapped(dtype, call(name, {arg(0), arg(1)}));
       if (constant && *constant != 0) {
         const auto [a, b] = operands(op);

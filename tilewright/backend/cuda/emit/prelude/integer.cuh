@@ -37,6 +37,12 @@ __device__ __forceinline__ i64 divide_index(u32 a, i64 b) {
   const i64 quotient = is_zero ? 0 : static_cast<i64>(a / static_cast<u32>(magnitude));
   return b < 0 ? -quotient : quotient;
 }
+//# floordiv_index
+// floordiv of a number of 32 bits, the same way.
+__device__ __forceinline__ i64 floordiv_index(u32 a, i64 b) {
+  if (b > 0) return b >> 32 != 0 ? 0 : static_cast<i64>(a / static_cast<u32>(b));
+  return floordiv(static_cast<i64>(a), b);
+}
 //# truncmod
 template <class T>
 __device__ __forceinline__ T truncmod(T a, T b) {
