@@ -90,7 +90,8 @@ TEST(Copy, OfRowsReadsAnIndexList) {
             }),
             "alloc f: f32[8, 64] fragment\n"
             "parallel i in 8, j in 64 {\n"
-            "  f[i, j] = x[cast(ids[bx * 8 + i], i64), j]\n"
+            "  let v: i32 = ids[bx * 8 + i]\n"
+            "  f[i, j] = x[cast(v, i64), j]\n"
             "}\n");
 }
 

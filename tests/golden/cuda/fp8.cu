@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(32) main_0(
       *(u16*)&part[v_1] = *(const u16*)&y[s * 4 + v_1];
     }
     // fp8.tw:19
-    *(u32*)&Y[bx * 256 + (t * 8 + s * 4)] = *(const u32*)&part[0];
+    ((u32*)Y)[(bx * 256 + (t * 8 + s * 4)) >> 2] = *(const u32*)&part[0];
   }
   // fp8.tw:21
   #pragma unroll
@@ -71,6 +71,6 @@ extern "C" __global__ void __launch_bounds__(32) main_0(
   }
   // fp8.tw:22
   if (t > 32) {
-    *(uint2*)&Y[0] = *(const uint2*)&odd_1[0];
+    ((uint2*)Y)[0] = *(const uint2*)&odd_1[0];
   }
 }

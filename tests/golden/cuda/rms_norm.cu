@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(128) main_0(
     y[j] = to_bf16(from_bf16(x[j]) * scale * w[j]);
   }
   // rms_norm.tw:27
-  *(uint4*)&Y[bx * 1024 + t * 8] = *(const uint4*)&y[0];
+  ((uint4*)Y)[(bx * 1024 + t * 8) >> 3] = *(const uint4*)&y[0];
   // rms_norm.tw:28
   if (!(sum > 0.0f)) {
     printf("sum %.9g is positive %lld\n", f64(sum), bx);

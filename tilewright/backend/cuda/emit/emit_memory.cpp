@@ -233,7 +233,8 @@ void Emitter::move(const ir::Move& move) {
   if (plain && to.in_tensor() && std::has_single_bit(static_cast<uint64_t>(move.count))) {
     // Through a pointer to the wide type, else the store goes in words, or less (seen in SASS).
     const int shift = std::countr_zero(static_cast<uint64_t>(move.count));
-    const Text at = infix(to.index, " >> ", {format("{}", shift)}, kShift);
+    const Text at = to.constant >= 0 ? Text{format("{}", to.constant >> shift)}
+                                     : infix(to.index, " >> ", {format("{}", shift)}, kShift);
     return line(format("(({}*){})[{}] = {};", type, to.base, at.s, source));
   }
   if (plain) return line(format("*({}*){} = {};", type, pointer(to), source));
