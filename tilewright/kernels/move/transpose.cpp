@@ -52,10 +52,10 @@ void dataflow(Builder& k, DType dtype) {
   });
 }
 
-/// Rows of 128 bytes in the block's memory: all of its banks.
+/// Both sides of a tile are whole lines of memory; rows of the block's memory take all banks.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t bytes = c.dtype().bits() / 8, vector = kChunk / bytes;
-  s.set("tile_m", 64).set("tile_n", 128);
+  s.threads(256).set("tile_m", 256 / bytes).set("tile_n", 8 * vector);
   s.set("pack", std::max<int64_t>(4 / bytes, 1)).set("run", vector);
 }
 
