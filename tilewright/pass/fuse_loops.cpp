@@ -283,7 +283,8 @@ Stmt flatten(const Stmt& stmt) {
   return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& n) { n.stmts = std::move(out); });
 }
 
-/// Removes the stores to block buffers that are never read, and their allocations.
+/// Removes the stores to (and prefetches of) block buffers that are never read, and their
+/// allocations.
 ir::Program remove_unread(const ir::Program& program) {
   std::set<Buffer, ir::ById> read, allocated;
   for (const Stmt& launch : program.launches) {
@@ -312,6 +313,9 @@ ir::Program remove_unread(const ir::Program& program) {
       program,
       [&](auto&, const ir::Store& store) -> Stmt {
         return is_unread(store.buffer) ? ir::seq({}) : Stmt(&store);
+      },
+      [&](auto&, const ir::Prefetch& prefetch) -> Stmt {
+        return is_unread(prefetch.buffer) ? ir::seq({}) : Stmt(&prefetch);
       },
       [&](auto&, const ir::Alloc& alloc) -> Stmt {
         return is_unread(alloc.buffer) ? ir::seq({}) : Stmt(&alloc);

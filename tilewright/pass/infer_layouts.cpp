@@ -212,6 +212,14 @@ class ApplyLayouts : public ir::Rewriter {
       if (step && *step > 0) bounds_.bind(loop->var, loop->lo, loop->hi);
     }
     const ir::Stmt next = children(stmt);
+    if (const auto* prefetch = next.try_as<ir::Prefetch>()) {
+      const Placed* placed = find(prefetch->buffer);
+      if (placed == nullptr) return next;
+      return ir::make<ir::Prefetch>(next.loc(), [&](ir::Prefetch& n) {
+        n.buffer = placed->flat;
+        n.indices = {offset_of(placed->layout, prefetch->indices, bounds_)};
+      });
+    }
     const auto* store = next.try_as<ir::Store>();
     const Placed* placed = store == nullptr ? nullptr : find(store->buffer);
     if (placed == nullptr) return next;

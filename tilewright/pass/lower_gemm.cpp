@@ -134,7 +134,25 @@ class MicroKernels {
       return ir::store(gemm_.c.buffer, c_at(r, j), sum, gemm_.c.unchecked);
     });
     const Expr clear = gemm_.clear ? gemm_.clear : ir::bool_const(false);
-    return ir::seq({ir::alloc(acc), ir::if_(clear, zero, resume), multiply, write});
+    std::vector<ir::Stmt> stmts{ir::alloc(acc), ir::if_(clear, zero, resume)};
+    if (m_ / rows_ > 1) next_block(row, column, columns, stmts);
+    stmts.insert(stmts.end(), {multiply, write});
+    return ir::seq(std::move(stmts));
+  }
+
+  /// Brings the accumulators of the block below nearer: in blocks, they are no stream that the
+  /// hardware sees coming.
+  void next_block(const Expr& row, const Expr& column, int64_t columns,
+                  std::vector<ir::Stmt>& stmts) const {
+    const int64_t line = 64 * 8 / gemm_.c.buffer.dtype().bits();  // elements
+    for (int64_t r = 0; r < rows_; ++r) {
+      for (int64_t j = 0; j < columns; j += line) {
+        stmts.push_back(ir::make<ir::Prefetch>(gemm_.loc, [&](ir::Prefetch& n) {
+          n.buffer = gemm_.c.buffer;
+          n.indices = c_.at(ir::add(row, ir::index(rows_ + r)), ir::add(column, ir::index(j)));
+        }));
+      }
+    }
   }
 
   /// The loop over k, by groups of kGroup steps. The lines of the tiles to come are prefetched

@@ -150,26 +150,46 @@ int64_t second_level_cache() {
   return bytes;
 }
 
-/// Rows and columns of the tiles of a staged product of that depth. A larger tile is packed less
-/// often: on Zen 4, 4096^3 in f32 runs at 92 % of the FMA peak with 512 x 1024, at 88 % with 256 x
-/// 512. But the tile of b must stay in half of the second-level cache (on Zen 3 512 x 1024 is 12 %
-/// slower than 512 x 512), and every thread must have a tile, two where they are that large.
+/// Rows and columns of the tiles of a staged product of that depth: those that take the least time.
+/// A larger tile is packed less often: on Zen 4, 4096^3 in f32 runs at 92 % of the FMA peak with
+/// 512 x 1024, at 88 % with 256 x 512. But the tile of b must stay in half of the second-level
+/// cache (on Zen 3 512 x 1024 is 12 % slower than 512 x 512), what a tile has beyond the matrix is
+/// computed for nothing, and every thread must have a tile, two where they are that large.
 std::pair<int64_t, int64_t> staged_tile(int64_t batch, int64_t m, int64_t n, int64_t depth) {
-  constexpr std::array<std::pair<int64_t, int64_t>, 7> kTiles{
-      {{512, 1024}, {256, 1024}, {512, 512}, {256, 512}, {128, 512}, {128, 256}, {64, 128}}};
-  const auto blocks = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile; };
-  for (const auto& [rows, columns] : kTiles) {
-    if (2 * depth * columns * 4 > second_level_cache()) continue;
-    const int64_t wanted = runtime::thread_count() * (rows * columns > 256 * 512 ? 2 : 1);
-    if (batch * blocks(m, rows) * blocks(n, columns) >= wanted) return {rows, columns};
+  constexpr std::array<std::pair<int64_t, int64_t>, 8> kTiles{{{512, 1024},
+                                                               {256, 1024},
+                                                               {512, 512},
+                                                               {256, 512},
+                                                               {128, 512},
+                                                               {256, 256},
+                                                               {128, 256},
+                                                               {64, 128}}};
+  constexpr double kPacking = 50;  // rows or columns whose multiplies take as long as packing one
+  const int64_t threads = runtime::thread_count();
+  std::pair<int64_t, int64_t> best = kTiles.back();
+  double least = 0;
+  for (const auto& [most_rows, most_columns] : kTiles) {
+    if (2 * depth * most_columns * 4 > second_level_cache()) continue;
+    const int64_t rows = tile_size(m, 16, most_rows), columns = tile_size(n, 64, most_columns);
+    const int64_t blocks = batch * lang::cdiv(m, rows) * lang::cdiv(n, columns);
+    const int64_t wanted = threads * (most_rows * most_columns > 256 * 512 ? 2 : 1);
+    if (blocks < wanted) continue;
+    const auto height = static_cast<double>(rows), width = static_cast<double>(columns);
+    const double time = static_cast<double>(lang::cdiv(blocks, threads)) *
+                        (height * width + kPacking * (height + width));
+    if (least == 0 || time < least) {
+      best = {most_rows, most_columns};
+      least = time;
+    }
   }
-  return kTiles.back();
+  return best;
 }
 
 // Reading b in place pays while a strip of it stays in the second-level cache and its rows don't
 // alias there: measured on Zen 4 with 1 MiB, f32, from 32 x 384 x 1536 to 1024 x 1536 x 384 at 91 %
-// to 96 % of the FMA peak, against 87 % staged; at rows of 4 KiB it loses. Its strips of columns
-// divide n; few rows have few accumulators, for which three vectors of columns make up.
+// to 96 % of the FMA peak, against 87 % staged; at rows of 4 KiB it loses, and with 512 KiB (Zen 3,
+// half as wide vectors) it is half as fast as staged. Its strips of columns divide n; few rows have
+// few accumulators, for which three vectors of columns make up.
 Plan plan_for(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs& args) {
   constexpr int64_t kMostRows = 12;  // of one micro-kernel
   const int64_t m = c.dim(-2), n = c.dim(-1), k = a.dim(args.trans_a ? -2 : -1);
@@ -177,8 +197,9 @@ Plan plan_for(const Tensor& a, const Tensor& b, const Tensor& c, const GemmArgs&
     return m <= kMostRows ? std::max<int64_t>(m, 1) : tile_size(m, 16, most);
   };
   const bool aliases = b.stride(-2) * 4 % 4096 == 0;
-  const bool in_place =
-      a.dtype() == f32 && !args.trans_a && !args.trans_b && k > 0 && k <= 1600 && !aliases;
+  const bool is_large = second_level_cache() >= int64_t{1} << 20;
+  const bool in_place = a.dtype() == f32 && !args.trans_a && !args.trans_b && k > 0 && k <= 1600 &&
+                        is_large && !aliases;
   if (in_place) {
     const int64_t strip = m <= kMostRows && n % 48 == 0 ? 48 : n % 64 == 0 ? 64 : 32;
     return {k, rows(128), strip, 0};

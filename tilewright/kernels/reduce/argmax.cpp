@@ -52,8 +52,7 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
     const Tile v = value(part), j = h <= width ? iota({rows, width}, 1) : value(index);
     const int32_t none = static_cast<int32_t>(h);
     const Tile first = min(select(v == max(v, 1), j, full({rows, width}, none)), 1);
-    store(y(here),
-          cast(select(first == none, full({rows, 1}, 0), first), index_type));
+    store(y(here), cast(select(first == none, full({rows, 1}, 0), first), index_type));
   });
 }
 
