@@ -32,9 +32,10 @@ void dataflow(Builder& k, DType dtype) {
   };
   const Expr tiles_m = cdiv(m, down), tiles_n = cdiv(n, across);
   k.launch({batch * tiles_m * tiles_n}, [&](Expr block) {  // GPUs limit the other dimensions
-    const Expr strip = let(block / tiles_n), b = let(strip / tiles_m);
-    const Expr row = let((strip - b * tiles_m) * down);
-    const Expr column = let((block - strip * tiles_n) * across);
+    // Neighboring blocks write neighboring parts of y.
+    const Expr strip = let(block / tiles_m), b = let(strip / tiles_n);
+    const Expr row = let((block - strip * tiles_m) * down);
+    const Expr column = let((strip - b * tiles_n) * across);
     assume(0 <= b && b < batch && 0 <= row && 0 <= column);  // what quotients hide
     const Buffer tile = shared(dtype, {across, down}, "tile");
     const Buffer words = pack == 1 ? tile : view(tile, word, {across, down / pack});

@@ -1,16 +1,11 @@
 // y[i] = the first j at which x[i, j] is the largest of the row.
 // Memory bound: x is read once.
 #include "tilewright/jit/jit.h"
-#include "tilewright/kernels/order.h"
 #include "tilewright/kernels/reduce.h"
 #include "tilewright/kernels/reduce/strips.h"
 
 namespace tw::kernels {
 namespace {
-
-// Elements of 16 bits share a word with their index, so that one fold finds both: the lower an
-// index, the larger the word.
-constexpr int64_t kMostIndices = 1 << 16;
 
 // What is outside x is NaN, which loses. Each place of a strip has its own maximum and the strip
 // that had it first; of the places that have the row's maximum the lowest index counts.
@@ -23,16 +18,6 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
   const Buffer y = k.output("y", index_type, {n});
   safe_value(x, nan(dtype));
   k.launch({cdiv(n, rows)}, [&](Expr block) {
-    const auto here = at(block * rows, rows);
-    if (dtype.bits() == 16 && h <= std::min(width, kMostIndices)) {
-      const Buffer words = fragment(i32, {rows, h}, "words");
-      parallel({rows, h}, [&](Expr i, Expr j) {
-        const Expr below = cast(kMostIndices - 1 - j, i32);
-        words(i, j) = (ordered(x(block * rows + i, j)) << 16) | below;
-      });
-      const Tile place = static_cast<int32_t>(kMostIndices - 1) - (max(value(words), 1) & 0xFFFF);
-      return store(y(here), cast(place, index_type));
-    }
     const Buffer part = fragment(f32, {rows, width}, "part");
     const Buffer index = fragment(i32, {rows, width}, "index");
     if (h <= width) {
@@ -52,7 +37,8 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
     const Tile v = value(part), j = h <= width ? iota({rows, width}, 1) : value(index);
     const int32_t none = static_cast<int32_t>(h);
     const Tile first = min(select(v == max(v, 1), j, full({rows, width}, none)), 1);
-    store(y(here), cast(select(first == none, full({rows, 1}, 0), first), index_type));
+    store(y(at(block * rows, rows)),
+          cast(select(first == none, full({rows, 1}, 0), first), index_type));
   });
 }
 

@@ -4,7 +4,6 @@
 
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
-#include "tilewright/kernels/order.h"
 #include "tilewright/kernels/select.h"
 #include "tilewright/lang/lang.h"
 
@@ -12,6 +11,16 @@ namespace tw::kernels {
 namespace {
 
 constexpr int64_t kMostColumns = 1024, kMostResults = 32;
+
+/// An integer of the width of x that orders as x does: both zeros are 0, NaN is the second lowest
+/// of all.
+Expr ordered(const Expr& x) {
+  const int bits = x.dtype().bits();
+  const int32_t lowest = bits == 32 ? INT_MIN : -(1 << 15), magnitude = ~lowest;
+  const Expr raw = cast(bitcast(x, bits == 32 ? i32 : i16), i32);
+  const Expr number = raw ^ ((raw >> 31) & magnitude);
+  return select(isnan(x), lowest + 1, select(x == 0.0F, 0, number));
+}
 
 // Rounds of: find the largest key, then the lowest index that has it, and lower that key below all.
 // Elements of 16 bits share a word with their index, so that keys differ and one fold finds both.
@@ -57,10 +66,9 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
   });
 }
 
-/// A warp has a row, or several short ones, so that no fold leaves it; a block has four warps.
+/// A warp has a row, or several short ones, so that no fold leaves it.
 void schedule_gpu(Schedule& s, const Case& c) {
-  if (c.constant("h") <= 256) s.min_blocks_per_sm(16);
-  s.threads(128).set("rows", 4 * std::clamp<int64_t>(64 / c.constant("h"), 1, 8));
+  s.threads(32).set("rows", std::clamp<int64_t>(64 / c.constant("h"), 1, 8));
 }
 
 const Jit& kernel() {
