@@ -333,5 +333,32 @@ TEST(Element, OverflowIsWhatLeavesTheType) {
   EXPECT_FALSE(overflows(OpCode::bit_and, i8, 0x80, 0x80));
 }
 
+TEST(Element, InverseHyperbolicFunctionsReachTheEndOfTheRange) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  constexpr float kLargestF32 = std::numeric_limits<float>::max();
+  const auto of_f64 = [](OpCode code, double x) {
+    return decode(call(code, f64, encode(x, f64)), f64);
+  };
+  const auto of_f32 = [](OpCode code, float x) {
+    return decode(call(code, f32, encode(x, f32)), f32);
+  };
+  for (const double x : {0x1p499, 0x1p501, 0x1p1000, kLargest}) {
+    EXPECT_DOUBLE_EQ(of_f64(OpCode::asinh, x), std::asinh(x));
+    EXPECT_DOUBLE_EQ(of_f64(OpCode::asinh, -x), -std::asinh(x));
+    EXPECT_DOUBLE_EQ(of_f64(OpCode::acosh, x), std::acosh(x));
+    EXPECT_DOUBLE_EQ(of_f64(OpCode::log1p, x), std::log1p(x));
+  }
+  for (const float x : {0x1p59F, 0x1p61F, 0x1p126F, kLargestF32}) {
+    EXPECT_FLOAT_EQ(static_cast<float>(of_f32(OpCode::asinh, -x)), -std::asinh(x));
+    EXPECT_FLOAT_EQ(static_cast<float>(of_f32(OpCode::acosh, x)), std::acosh(x));
+    EXPECT_FLOAT_EQ(static_cast<float>(of_f32(OpCode::log1p, x)), std::log1p(x));
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(of_f64(OpCode::asinh, -kInfinity), -kInfinity);
+  EXPECT_EQ(of_f64(OpCode::log1p, kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(of_f64(OpCode::acosh, -kLargest)));
+  EXPECT_TRUE(std::isnan(of_f64(OpCode::log1p, -kLargest)));
+}
+
 }  // namespace
 }  // namespace tw::sim

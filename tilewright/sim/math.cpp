@@ -1,5 +1,7 @@
 #include "tilewright/sim/math.h"
 
+#include <cmath>
+
 #include "tilewright/base/formulas.h"
 
 // Declared here: sleef.h has the finz forms only for compilers that target FMA.
@@ -34,10 +36,10 @@ F on_this_host(F with_fma, F without) {
 #endif
 }
 
-}  // namespace
-
+template <class T>
+UnaryMath<T> near_math(ir::OpCode code);
 template <>
-UnaryMath<float> unary_math(ir::OpCode code) {
+UnaryMath<float> near_math(ir::OpCode code) {
   switch (code) {
 #define TW_FORMULA(op)                 \
   case ir::OpCode::op:                 \
@@ -58,7 +60,7 @@ UnaryMath<float> unary_math(ir::OpCode code) {
   }
 }
 template <>
-UnaryMath<double> unary_math(ir::OpCode code) {
+UnaryMath<double> near_math(ir::OpCode code) {
   switch (code) {
 #define TW_MATH(op, stem, suffix)                                                   \
   case ir::OpCode::op:                                                              \
@@ -70,6 +72,34 @@ UnaryMath<double> unary_math(ir::OpCode code) {
       return nullptr;
   }
 }
+/// log1p, asinh or acosh everywhere.
+template <class T, ir::OpCode code>
+T log_far_out(T x) {
+  static const UnaryMath<T> near = near_math<T>(code), log = near_math<T>(ir::OpCode::log);
+  const T magnitude = code == ir::OpCode::asinh ? std::abs(x) : x;
+  if (!(magnitude > static_cast<T>(sizeof(T) == 8 ? kFarOut : kFarOutF32))) return near(x);
+  if (code == ir::OpCode::log1p) return log(x);
+  return std::copysign(log(magnitude) + static_cast<T>(kLn2), x);
+}
+
+}  // namespace
+
+template <class T>
+UnaryMath<T> unary_math(ir::OpCode code) {
+  switch (code) {
+    case ir::OpCode::log1p:
+      return log_far_out<T, ir::OpCode::log1p>;
+    case ir::OpCode::asinh:
+      return log_far_out<T, ir::OpCode::asinh>;
+    case ir::OpCode::acosh:
+      return log_far_out<T, ir::OpCode::acosh>;
+    default:
+      return near_math<T>(code);
+  }
+}
+template UnaryMath<float> unary_math(ir::OpCode code);
+template UnaryMath<double> unary_math(ir::OpCode code);
+
 template <>
 BinaryMath<float> binary_math(ir::OpCode code) {
   switch (code) {

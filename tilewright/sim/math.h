@@ -47,6 +47,13 @@ namespace tw::sim {
   TW_MATH(hypot, hypot, _u05)   \
   TW_MATH(atan2, atan2, _u10)
 
+/// SLEEF's log1p, asinh and acosh give infinity near the end of the range. From here on they are
+/// log x, or log 2x, of the same bits.
+constexpr double kFarOut = 0x1p500, kFarOutF32 = 0x1p60, kLn2 = 0.69314718055994531;
+inline bool is_log_far_out(ir::OpCode code) {
+  return code == ir::OpCode::log1p || code == ir::OpCode::asinh || code == ir::OpCode::acosh;
+}
+
 /// The function of an operation of the tables; null for others.
 template <class T>
 using UnaryMath = T (*)(T);

@@ -10,6 +10,7 @@
 #include "tilewright/backend/cpu/rules/rounding.h"
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
+#include "tilewright/sim/math.h"
 
 namespace tw::cpu {
 namespace {
@@ -79,6 +80,23 @@ Val test(OpCode code, Val a) {
   }
 }
 
+/// The result of log1p, asinh or acosh, but far out their logarithm (sim/math.h).
+Val or_log_far_out(const Target& target, OpCode code, const Val& result, const Val& x) {
+  const bool is_odd = code == OpCode::asinh;
+  const Val magnitude = is_odd ? x.builder().intrinsic("llvm.fabs", x) : x;
+  const bool is_double = x.elem() == kF64;
+  const Val far =
+      fcmp(FPred::ogt, magnitude, f_const(x, is_double ? sim::kFarOut : sim::kFarOutF32));
+  const auto formula = call_formula(target, OpCode::log, magnitude);
+  const Val log = formula
+                      ? *formula
+                      : *call_math(target, OpCode::log, ir::Exactness::standard, {&magnitude, 1});
+  const Val large = code == OpCode::log1p ? log : fadd(log, f_const(x, sim::kLn2));
+  const Val args[] = {large, x};
+  return select(far, is_odd ? x.builder().intrinsic("llvm.copysign", {&x, 1}, args) : large,
+                result);
+}
+
 /// Operations on f32 and f64.
 Val float_op(const Target& target, const ir::Op& op, std::span<const Val> args) {
   const Val a = args[0];
@@ -134,7 +152,9 @@ Val float_op(const Target& target, const ir::Op& op, std::span<const Val> args) 
       break;
   }
   if (const auto v = call_formula(target, op.code, a)) return *v;
-  if (const auto v = call_math(target, op.code, op.exactness, args)) return *v;
+  if (const auto v = call_math(target, op.code, op.exactness, args)) {
+    return sim::is_log_far_out(op.code) ? or_log_far_out(target, op.code, *v, a) : *v;
+  }
   throw Error(codes::tgt_03, op.loc, "{}: no lowering on cpu", ir::op_row(op.code).name);
 }
 
