@@ -1,6 +1,7 @@
 #include "tests/kernels/twin_backend.h"
 
 #include <cstring>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,6 @@
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/pipeline.h"
 #include "tilewright/pass/thread/thread_pipeline.h"
-#include "tilewright/sim/twin/twin.h"
 
 namespace tw::test {
 namespace {
@@ -24,14 +24,14 @@ const backend::Backend& real_backend() {
   static const backend::Backend& real = backend::load_backend("cuda");
   return real;
 }
-int cubins_wanted = 0;
+int cubins_wanted = 0, may_stop = 0;
+OnLaunch::Function on_launch;
 
-/// A launch as a program of its own, which always runs.
+/// A launch as a program of its own. Its guard holds where it is run.
 ir::Program alone(const ir::Program& program, size_t launch) {
   ir::Program one = program;
   one.launches = {ir::make<ir::Launch>({}, [&](ir::Launch& n) {
     n = program.launches[launch].as<ir::Launch>();
-    n.guard = {};
     n.aligned = {};
   })};
   return one;
@@ -54,17 +54,19 @@ class TwinModule : public runtime::Module {
   }
   void launch(const runtime::LaunchRequest& request) override {
     const auto& program = *static_cast<const ir::Program*>(request.entry);
-    std::vector<sim::Argument> arguments;
+    sim::Call call;
     const std::vector<int64_t> symbols = symbols_of(request);
-    sim::TwinOptions options{.seed = 1};
     for (size_t i = 0; i < symbols.size(); ++i) {
-      options.symbols[request.metadata->symbols[i].name] = symbols[i];
+      call.symbols[request.metadata->symbols[i].name] = symbols[i];
     }
     for (size_t i = 0; i < request.metadata->params.size(); ++i) {
-      arguments.push_back(argument(request, static_cast<int>(i), symbols));
+      call.arguments.push_back(argument(request, static_cast<int>(i), symbols));
     }
-    const sim::TwinResult result = sim::run_twin(program, arguments, options);
-    if (!result.findings.empty()) {
+    if (on_launch) on_launch(program, call);
+    const sim::TwinResult result =
+        sim::run_twin(program, call.arguments, {.seed = 1, .symbols = call.symbols});
+    const bool stops = may_stop > 0 && sim::only_stops(result.findings);
+    if (!result.findings.empty() && !stops) {
       ADD_FAILURE() << sim::to_text(result.findings) << "\n" << ir::print(program);
     }
   }
@@ -115,7 +117,8 @@ class TwinBackend : public backend::Backend {
   const char* name() const override { return "cuda"; }
   /// What the disk cache has under it was compiled by the real backend, too, if that was wanted.
   std::string version() const override {
-    return format("twin{} of {}", cubins_wanted > 0 ? " and cubin" : "", real_backend().version());
+    return format("twin 2{} of {}", cubins_wanted > 0 ? " and cubins" : "",
+                  real_backend().version());
   }
   std::string resolve_target(const std::string&, const ir::Program&) const override {
     return kTarget;
@@ -124,14 +127,18 @@ class TwinBackend : public backend::Backend {
   backend::Artifact compile(const ir::Program& program, const std::string& target,
                             backend::CompileReport*) const override {
     if (cubins_wanted > 0) {
-      EXPECT_TRUE(real_backend()
-                      .compile(program, target, nullptr)
-                      .code.starts_with("\x7f"
-                                        "ELF"));
+      for (const char* chip : {"cuda:sm_90a", "cuda:sm_100a"}) {
+        const backend::Backend& real = real_backend();
+        EXPECT_TRUE(real.exported_code(real.compile(program, chip, nullptr))
+                        .starts_with("\x7f"
+                                     "ELF"))
+            << program.name << " for " << chip;
+      }
     }
     const ir::Program threads =
         pass::run(program, pass::thread_pipeline(pass::BlockLimits()), {}).program;
-    return {backend::metadata_of(threads, target, DeviceKind::cuda), ir::print(threads)};
+    return {backend::metadata_of(threads, target, DeviceKind::cuda),
+            ir::print(threads, {.locations = true})};
   }
   std::unique_ptr<runtime::Module> load(const backend::Artifact& artifact) const override {
     return std::make_unique<TwinModule>(artifact.code);
@@ -157,6 +164,15 @@ Tensor on_threads(const Tensor& t) {
   use_twin();
   return {t.data(), t.dtype(), t.shape(), t.strides(), Device{DeviceKind::cuda, 0}};
 }
+
+OnLaunch::OnLaunch(Function f) {
+  use_twin();
+  on_launch = std::move(f);
+}
+OnLaunch::~OnLaunch() { on_launch = nullptr; }
+
+MayStop::MayStop() { ++may_stop; }
+MayStop::~MayStop() { --may_stop; }
 
 AlsoToCubin::AlsoToCubin() {
   use_twin();

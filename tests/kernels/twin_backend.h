@@ -3,9 +3,12 @@
 // all their checks, when their tensors say that they are on a GPU.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "tilewright/ir/nodes.h"
 #include "tilewright/runtime/tensor.h"
+#include "tilewright/sim/mutate.h"
 
 namespace tw::test {
 
@@ -16,8 +19,29 @@ void use_twin();
 /// The same memory as a tensor that is said to be on cuda:0.
 Tensor on_threads(const Tensor& tensor);
 
-/// Compiles with the real backend to cubins, for sm_90a, what is run in the twin while it lives.
-/// `skip_reason` says why that can't be done.
+/// While it lives, gets each launch before it runs in the twin: the lowered program of this launch
+/// alone, and what it is run on.
+class OnLaunch {
+ public:
+  using Function = std::function<void(const ir::Program& program, const sim::Call& call)>;
+  explicit OnLaunch(Function f);
+  OnLaunch(const OnLaunch&) = delete;
+  OnLaunch& operator=(const OnLaunch&) = delete;
+  ~OnLaunch();
+};
+
+/// While it lives, assertions of kernels may fail. (What a launch has written until then is left.)
+class MayStop {
+ public:
+  MayStop();
+  MayStop(const MayStop&) = delete;
+  MayStop& operator=(const MayStop&) = delete;
+  ~MayStop();
+};
+
+/// Compiles with the real backend to cubins, for sm_90a and sm_100a, what is run in the twin while
+/// it lives; with all its launches, also those that the twin isn't asked for. `skip_reason` says
+/// why that can't be done.
 class AlsoToCubin {
  public:
   AlsoToCubin();

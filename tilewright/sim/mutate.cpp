@@ -34,6 +34,8 @@ class Mutator : public ir::Rewriter {
 
   /// Whether there was such a change, and which.
   bool applied() const { return next_ > wanted_; }
+  /// Changes that were possible so far.
+  size_t count() const { return next_; }
   const std::string& name() const { return name_; }
   SourceLoc where() const { return where_; }
 
@@ -71,9 +73,12 @@ class Mutator : public ir::Rewriter {
   std::optional<Stmt> changed(const ir::Store& store);
   std::optional<Stmt> changed(const ir::Atomic& atomic);
   std::optional<Expr> changed(const ir::Op& op);
+  Expr chain(const Expr& e);
+  ir::Buffer rewrite_declaration(const ir::Buffer& buffer) override;
 
   size_t wanted_, next_ = 0;
   bool trap_;
+  bool in_declaration_ = false;  // the change is in one: uses of the buffer are yet to follow
   std::string name_;
   SourceLoc where_;
 };
@@ -221,9 +226,8 @@ std::optional<Expr> Mutator::changed(const ir::Op& op) {
     return turn(op.loc, name) ? std::optional(op.args[arg]) : std::nullopt;
   };
   const bool clamps = op.dtype.is_int() && (op.code == OpCode::min || op.code == OpCode::max);
-  const bool chooses =
-      op.dtype.is_int() && (op.code == OpCode::select || op.code == OpCode::if_else);
-  if (clamps || op.code == OpCode::land) {
+  const bool chooses = op.code == OpCode::select || op.code == OpCode::if_else;
+  if (clamps) {
     for (const size_t arg : {0, 1}) {
       if (op.args[arg].is<ir::Const>()) continue;
       if (const std::optional<Expr> other = instead(arg)) return other;
@@ -237,8 +241,59 @@ std::optional<Expr> Mutator::changed(const ir::Op& op) {
   return std::nullopt;
 }
 
+/// a && b && c, or a || b || c, without one of them.
+Expr Mutator::chain(const Expr& e) {
+  const OpCode code = e.as<ir::Op>().code;
+  std::vector<Expr> parts;
+  const std::function<void(const Expr&)> collect = [&](const Expr& x) {
+    const auto* op = x.try_as<ir::Op>();
+    if (op == nullptr || op->code != code) return parts.push_back(x);
+    for (const Expr& arg : op->args) collect(arg);
+  };
+  collect(e);
+  const auto join = [&](size_t without) {
+    Expr all;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (i == without) continue;
+      all = !all                   ? parts[i]
+            : code == OpCode::land ? ir::land(all, parts[i])
+                                   : ir::lor(all, parts[i]);
+    }
+    return all;
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (turn(e.loc(), [&] { return format("{} without {}", e, parts[i]); })) return join(i);
+  }
+  bool changed = false;
+  for (Expr& part : parts) {
+    const Expr next = rewrite(part);
+    changed = changed || !next.same_as(part);
+    part = next;
+  }
+  return changed ? join(parts.size()) : e;
+}
+
+ir::Buffer Mutator::rewrite_declaration(const ir::Buffer& buffer) {
+  const bool before = applied();
+  const ir::Buffer next = Rewriter::rewrite_declaration(buffer);
+  in_declaration_ = in_declaration_ || (applied() && !before);
+  return next;
+}
+
 Stmt Mutator::rewrite(const Stmt& s) {
-  if (!s || applied()) return s;
+  if (!s || (applied() && !in_declaration_)) return s;
+  if (s.is<ir::Assume>()) return s;  // for the compiler: nothing that the kernel does
+  if (const auto* launch = s.try_as<ir::Launch>(); launch != nullptr && launch->guard) {
+    // Which launch runs is the host's business.
+    const Expr guard = launch->guard;
+    const auto guarded_by = [&](const Stmt& l, const Expr& by) {
+      return ir::make<ir::Launch>(l.loc(), [&](ir::Launch& n) {
+        n = l.as<ir::Launch>();
+        n.guard = by;
+      });
+    };
+    return guarded_by(rewrite(guarded_by(s, {})), guard);
+  }
   const std::optional<Stmt> other =
       ir::dispatch(*s.get(), [&]<class T>(const T& node) -> std::optional<Stmt> {
         if constexpr (requires { changed(node); } && std::is_base_of_v<ir::StmtBase, T>) {
@@ -258,67 +313,144 @@ Stmt Mutator::rewrite(const Stmt& s) {
 }
 
 Expr Mutator::rewrite(const Expr& e) {
-  if (!e || applied()) return e;
+  if (!e || (applied() && !in_declaration_)) return e;
   std::optional<Expr> other;
-  if (const auto* op = e.try_as<ir::Op>()) other = changed(*op);
+  if (const auto* op = e.try_as<ir::Op>()) {
+    if (op->code == OpCode::land || op->code == OpCode::lor) return chain(e);
+    other = changed(*op);
+  }
   if (const auto* load = e.try_as<ir::Load>()) {
     other = shifted(*load, &ir::Load::indices, load->buffer);
   }
   return other ? *other : children(e);
 }
 
-/// The tensors of a call, in memory of their own; outputs hold nothing of use.
-class Copies {
- public:
-  Copies(const ir::Program& program, const std::vector<Argument>& arguments)
-      : arguments_(arguments) {
-    for (size_t i = 0; i < arguments_.size(); ++i) {
-      Argument& argument = arguments_[i];
-      std::vector<std::byte>& bytes = bytes_.emplace_back();
-      if (argument.data == nullptr) continue;
-      const auto [lowest, highest] = reach(argument);
-      const auto first = static_cast<std::byte*>(argument.data) + lowest;
-      // The copy is aligned as the original is.
-      const size_t shift = reinterpret_cast<uintptr_t>(first) % 16;
-      const auto size = static_cast<size_t>(highest - lowest);
-      bytes.resize(shift + size, std::byte{0xA5});
-      const bool is_output = program.params[i].kind == ir::ParamKind::output;
-      if (size > 0 && !is_output) std::memcpy(bytes.data() + shift, first, size);
-      argument.data = bytes.data() + shift - lowest;
-    }
+/// First byte and end of a tensor, from its data.
+std::pair<int64_t, int64_t> reach(const Argument& argument) {
+  int64_t lowest = 0, highest = 0, stride = 1;
+  for (size_t dim = argument.shape.size(); dim-- > 0;) {
+    if (argument.shape[dim] == 0) return {0, 0};
+    const int64_t step = argument.strides.empty() ? stride : argument.strides[dim];
+    const int64_t far = (argument.shape[dim] - 1) * step;
+    (far < 0 ? lowest : highest) += far;
+    stride *= argument.shape[dim];
   }
-  const std::vector<Argument>& arguments() const { return arguments_; }
-  bool same_bits(const Copies& other) const { return bytes_ == other.bytes_; }
-
- private:
-  /// First byte and end of a tensor, from its data.
-  static std::pair<int64_t, int64_t> reach(const Argument& argument) {
-    int64_t lowest = 0, highest = 0, stride = 1;
-    for (size_t dim = argument.shape.size(); dim-- > 0;) {
-      if (argument.shape[dim] == 0) return {0, 0};
-      const int64_t step = argument.strides.empty() ? stride : argument.strides[dim];
-      const int64_t far = (argument.shape[dim] - 1) * step;
-      (far < 0 ? lowest : highest) += far;
-      stride *= argument.shape[dim];
-    }
-    const int64_t bits = argument.dtype.bits();
-    return {lowest * bits / 8, ((highest + 1) * bits + 7) / 8};
-  }
-
-  std::vector<Argument> arguments_;
-  std::vector<std::vector<std::byte>> bytes_;
-};
+  const int64_t bits = argument.dtype.bits();
+  return {lowest * bits / 8, ((highest + 1) * bits + 7) / 8};
+}
 
 }  // namespace
 
+OwnedCall::OwnedCall(const ir::Program& program, const Call& call) : call_(call) {
+  struct Piece {
+    std::byte *begin, *end;
+    bool is_output;
+    std::vector<size_t> arguments;
+  };
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Argument& argument = call.arguments[i];
+    if (argument.data == nullptr) continue;
+    auto* const data = static_cast<std::byte*>(argument.data);
+    const auto [lowest, highest] = reach(argument);
+    pieces.push_back(
+        {data + lowest, data + highest, program.params[i].kind == ir::ParamKind::output, {i}});
+  }
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+  for (size_t i = 0; i < pieces.size();) {
+    Piece whole = pieces[i];
+    for (++i; i < pieces.size() && pieces[i].begin < whole.end; ++i) {
+      whole.end = std::max(whole.end, pieces[i].end);
+      whole.is_output = whole.is_output && pieces[i].is_output;
+      whole.arguments.push_back(pieces[i].arguments.front());
+    }
+    // The copy is aligned as the original is.
+    const size_t shift = reinterpret_cast<uintptr_t>(whole.begin) % 16;
+    const auto size = static_cast<size_t>(whole.end - whole.begin);
+    std::vector<std::byte>& bytes = memory_.emplace_back(shift + size, std::byte{0xA5});
+    if (size > 0 && !whole.is_output) std::memcpy(bytes.data() + shift, whole.begin, size);
+    for (const size_t each : whole.arguments) {
+      call_.arguments[each].data =
+          bytes.data() + shift + (static_cast<std::byte*>(call.arguments[each].data) - whole.begin);
+    }
+  }
+}
+
+size_t count_mutants(const ir::Program& program) {
+  Mutator mutator(SIZE_MAX);
+  mutator.rewrite(program);
+  return mutator.count();
+}
+
+Mutant mutant(const ir::Program& program, size_t number) {
+  Mutator mutator(number), trap(number, true);
+  ir::Program other = mutator.rewrite(program);
+  TW_CHECK(mutator.applied(), "{} has no mutant {}", program.name, number);
+  return {mutator.name(), mutator.where(), std::move(other), trap.rewrite(program)};
+}
+
 std::vector<Mutant> mutants(const ir::Program& program) {
   std::vector<Mutant> all;
-  for (size_t wanted = 0;; ++wanted) {
-    Mutator mutator(wanted), trap(wanted, true);
-    ir::Program other = mutator.rewrite(program);
-    if (!mutator.applied()) return all;
-    all.push_back({mutator.name(), mutator.where(), std::move(other), trap.rewrite(program)});
+  const size_t count = count_mutants(program);
+  for (size_t i = 0; i < count; ++i) all.push_back(mutant(program, i));
+  return all;
+}
+
+bool only_stops(const std::vector<Finding>& findings) {
+  return std::all_of(findings.begin(), findings.end(),
+                     [](const Finding& f) { return f.kind == FindingKind::failed_assert; });
+}
+
+Judge::Judge(const ir::Program& program, std::vector<Call> calls, std::vector<uint64_t> seeds,
+             Why why)
+    : program_(program), calls_(std::move(calls)), seeds_(std::move(seeds)), why_(std::move(why)) {}
+
+std::vector<Finding> Judge::run(const ir::Program& program, size_t call, uint64_t seed,
+                                const OwnedCall& memory) const {
+  return run_twin(program, memory.call().arguments,
+                  {.seed = seed,
+                   .stop_at_finding = &program != &program_,
+                   .symbols = calls_[call].symbols})
+      .findings;
+}
+
+Verdict Judge::try_all(const ir::Program& mutant, size_t seed) {
+  for (size_t c = 0; c < calls_.size(); ++c) {
+    auto wanted = wanted_.find({seed, c});
+    if (wanted == wanted_.end()) {
+      OwnedCall memory(program_, calls_[c]);
+      const std::vector<Finding> findings = run(program_, c, seeds_[seed], memory);
+      TW_REQUIRE(only_stops(findings),
+                 "{}: the twin reports something before anything is changed\n{}", program_.name,
+                 to_text(findings));
+      Wanted made{std::move(memory), !findings.empty()};
+      wanted = wanted_.emplace(std::pair(seed, c), std::move(made)).first;
+    }
+    const OwnedCall memory(program_, calls_[c]);
+    const bool stops = wanted->second.stops;
+    try {
+      const std::vector<Finding> findings = run(mutant, c, seeds_[seed], memory);
+      if (findings.empty() == stops || !only_stops(findings)) {
+        return {Fate::reported, findings.empty() ? "no assertion fails" : to_text(findings)};
+      }
+    } catch (const Error& error) {
+      return {Fate::reported, error.message()};
+    }
+    if (!stops && !memory.same_bits(wanted->second.memory)) return {Fate::differs, ""};
   }
+  return {};
+}
+
+Verdict Judge::judge(const Mutant& mutant) {
+  for (size_t seed = 0; seed < seeds_.size(); ++seed) {
+    const Verdict verdict = try_all(mutant.program, seed);
+    if (verdict.is_caught()) return verdict;
+    if (seed > 0 || !why_) continue;
+    const std::string why = why_(mutant);
+    if (!why.empty()) return {Fate::equivalent, why};
+  }
+  return {try_all(mutant.trap, 0).is_caught() ? Fate::survived : Fate::unreached, ""};
 }
 
 std::string to_text(const MutationReport& report) {
@@ -330,41 +462,23 @@ std::string to_text(const MutationReport& report) {
 
 MutationReport run_mutants(const ir::Program& program, const std::vector<Argument>& arguments,
                            const MutationOptions& options) {
-  const auto run = [&](const ir::Program& p, uint64_t seed, const Copies& copies) {
-    TwinOptions twin = options.twin;
-    twin.seed = seed;
-    return to_text(run_twin(p, copies.arguments(), twin).findings);
-  };
-  std::vector<Copies> wanted;  // by seed
-  for (const uint64_t seed : options.seeds) {
-    wanted.emplace_back(program, arguments);
-    const std::string found = run(program, seed, wanted.back());
-    TW_REQUIRE(found.empty(), "{}: the twin reports something before anything is changed\n{}",
-               program.name, found);
-  }
-  const auto is_caught = [&](const ir::Program& mutant) {
-    for (size_t i = 0; i < options.seeds.size(); ++i) {
-      const Copies copies(program, arguments);
-      try {
-        if (!run(mutant, options.seeds[i], copies).empty()) return true;
-      } catch (const std::exception&) {
-        return true;
-      }
-      if (!copies.same_bits(wanted[i])) return true;
-    }
-    return false;
-  };
-  const std::vector<Mutant> all = mutants(program);
+  Judge judge(program, {{arguments, {}}}, options.seeds);
+  const size_t all = count_mutants(program);
   MutationReport report;
-  report.tried = options.most == 0 ? all.size() : std::min(options.most, all.size());
+  report.tried = options.most == 0 ? all : std::min(options.most, all);
   for (size_t i = 0; i < report.tried; ++i) {
-    const Mutant& mutant = all[i * all.size() / report.tried];
-    if (is_caught(mutant.program)) {
-      ++report.caught;
-    } else if (is_caught(mutant.trap)) {
-      report.survivors.push_back(mutant.name);
-    } else {
-      ++report.unreached;
+    const Mutant next = mutant(program, i * all / report.tried);
+    switch (judge.judge(next).fate) {
+      case Fate::reported:
+      case Fate::differs:
+        ++report.caught;
+        break;
+      case Fate::equivalent:
+      case Fate::survived:
+        report.survivors.push_back(next.name);
+        break;
+      case Fate::unreached:
+        ++report.unreached;
     }
   }
   return report;

@@ -92,7 +92,12 @@ Reg Assembler::cast(const ir::Cast& cast) {
   }
   const Reg random = cast.rbits ? expr(cast.rbits) : constant(0);
   const Reg dst = temporary();
-  code_.casts.push_back({from, to, cast.rounding, cast.saturate});
+  CastCode& code = code_.casts.emplace_back(CastCode{from, to, cast.rounding, cast.saturate});
+  if (from.bits() == 8 && !cast.rbits) {
+    for (Bits bits = 0; bits < 256; ++bits) {
+      code.table.push_back(convert_bits(bits, from, to, cast.rounding, cast.saturate));
+    }
+  }
   emit(&cast, {.code = Code::cast,
                .dst = dst,
                .a = value,

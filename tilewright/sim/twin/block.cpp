@@ -25,6 +25,7 @@ Finding* LaunchState::report(FindingKind kind, const ir::Node* place, const std:
     return nullptr;
   }
   result->findings.push_back({kind, place->loc, kernel + ": " + text});
+  stopped = stopped || options.stop_at_finding;
   return &result->findings.back();
 }
 bool LaunchState::is_known(FindingKind kind, const ir::Node* place) {

@@ -99,6 +99,7 @@ class Block {
   // Execution (execute.cpp)
   void execute(int32_t number);
   bool locate(const Thread& t, const Access& access, Target* target);
+  bool locate_quickly(const Thread& t, const Access& access, Target* target);
   bool locate_at(const Thread& t, const Access& access, const Index& index, int64_t count,
                  Target* target, bool aligned = true);
   Bits load(Thread& t, uint32_t access);

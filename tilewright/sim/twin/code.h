@@ -89,6 +89,7 @@ struct CastCode {
   DType from, to;
   Rounding rounding = Rounding::rn;
   bool saturate = true;
+  std::vector<Bits> table = {};  // of all values that 8 bits have; else empty
 };
 struct AtomicCode {
   ElementFn combine = nullptr;

@@ -87,8 +87,9 @@ void Block::execute(int32_t number) {
       }
       case Code::cast: {
         const CastCode& c = code.casts[in.b];
-        r[in.dst] = convert_bits(r[in.a], c.from, c.to, c.rounding, c.saturate,
-                                 static_cast<uint32_t>(r[in.c]));
+        r[in.dst] = !c.table.empty() ? c.table[r[in.a] & 255]
+                                     : convert_bits(r[in.a], c.from, c.to, c.rounding, c.saturate,
+                                                    static_cast<uint32_t>(r[in.c]));
         break;
       }
       case Code::jump:
@@ -220,7 +221,46 @@ bool Block::locate(const Thread& t, const Access& access, Target* target) {
       return true;
     }
   }
-  return locate_at(t, access, index_of(t, access), access.count, target);
+  return locate_quickly(t, access, target) ||
+         locate_at(t, access, index_of(t, access), access.count, target);
+}
+
+/// The place of most accesses that are as they should be; false: locate_at says more.
+bool Block::locate_quickly(const Thread& t, const Access& access, Target* target) {
+  const BufferCode& b = launch_.code.buffers[static_cast<size_t>(access.buffer)];
+  const BufferCode& root = launch_.code.buffers[static_cast<size_t>(b.root)];
+  if (b.width < 8 || root.padding_bits != 0 || b.buffer->address) return false;
+  auto element = static_cast<int64_t>(t.regs[b.offset]);
+  const size_t rank = b.shape.size();
+  for (size_t dim = 0; dim < rank; ++dim) {
+    const int64_t i = extended(t.regs[access.index[dim].reg], access.index[dim].shift);
+    const int64_t last = dim + 1 == rank ? i + (access.count - 1) : i;
+    if (i < 0 || last >= static_cast<int64_t>(t.regs[b.shape[dim]])) return false;
+    element += i * static_cast<int64_t>(t.regs[b.strides[dim]]);
+  }
+  if (access.count > 1 && t.regs[b.strides[rank - 1]] != 1) return false;
+  const int64_t width = b.width / 8, bytes = access.count * width;
+  const int64_t byte = root.base + element * width;
+  target->byte = byte;
+  target->bytes = static_cast<int>(bytes);
+  if (b.space != Space::global && (byte < root.base || byte + bytes > root.base + root.bytes)) {
+    return false;
+  }
+  if (b.space == Space::local) {
+    target->data = t.local + byte;
+    return true;
+  }
+  Memory& memory =
+      b.space == Space::shared ? shared_ : (*launch_.memories)[static_cast<size_t>(root.memory)];
+  if (!memory.holds(byte, bytes)) return false;
+  target->data = memory.data() + byte;
+  const auto address = b.space == Space::shared
+                           ? static_cast<uint64_t>(byte)
+                           : static_cast<uint64_t>(reinterpret_cast<uintptr_t>(target->data));
+  const auto align = static_cast<uint64_t>(std::min<int64_t>(bytes, 16));  // a power of two
+  if ((address & (align - 1)) != 0) return false;
+  target->memory = &memory;
+  return true;
 }
 
 /// The place of `count` neighbors from an index on, for the thread's access or one like it.
@@ -325,7 +365,7 @@ void Block::check_written(const Thread& t, const Access& access, const Target& t
   if (target.memory != nullptr) {
     written = target.memory->was_written(target.byte, target.bytes);
   } else {
-    written = std::memchr(t.written + target.byte, 0, static_cast<size_t>(target.bytes)) == nullptr;
+    written = all_written(t.written + target.byte, target.bytes);
   }
   if (written) return;
   report(

@@ -1,7 +1,7 @@
 #include "tilewright/sim/twin/memory.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 namespace tw::sim::twin {
 
@@ -15,24 +15,19 @@ void Memory::zero() {
   written_.clear();
 }
 
-bool Memory::was_written(int64_t byte, int64_t count) const {
-  if (written_.empty()) return true;
-  return std::memchr(written_.data() + byte, 0, static_cast<size_t>(count)) == nullptr;
-}
-
 void Memory::mark_written(int64_t byte, int64_t count) {
   if (!written_.empty()) std::fill_n(written_.begin() + byte, count, uint8_t{1});
 }
 
 void Memory::watch(int unit) {
-  unit_ = unit;
+  shift_ = std::countr_zero(static_cast<unsigned>(unit));
   pages_.clear();
   pages_.resize(static_cast<size_t>((bytes_ / unit + kPage) / kPage));
 }
 
-Trace& Memory::trace(int64_t unit) {
+Trace& Memory::new_trace(int64_t unit) {
   std::unique_ptr<Page>& page = pages_[static_cast<size_t>(unit / kPage)];
-  if (page == nullptr) page = std::make_unique<Page>();
+  page = std::make_unique<Page>();
   return (*page)[static_cast<size_t>(unit % kPage)];
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -27,6 +28,23 @@ struct Trace {
   std::array<Record, 2> atomics;
   std::array<Record, 3> reads;
 };
+
+/// Whether each of some bytes is marked (by 1) as written.
+inline bool all_written(const uint8_t* marks, int64_t count) {
+  uint64_t some = 0;
+  switch (count) {
+    case 1:
+      return *marks == 1;
+    case 2:
+      std::memcpy(&some, marks, 2);
+      return some == 0x0101;
+    case 4:
+      std::memcpy(&some, marks, 4);
+      return some == 0x01010101;
+    default:
+      return std::memchr(marks, 0, static_cast<size_t>(count)) == nullptr;
+  }
+}
 
 class Memory;
 /// Where an access leads to.
@@ -56,25 +74,33 @@ class Memory {
 
   /// Watches from now on that nothing is read before it is written.
   void track_writes() { written_.assign(static_cast<size_t>(bytes_), 0); }
-  bool was_written(int64_t byte, int64_t count) const;
+  bool was_written(int64_t byte, int64_t count) const {
+    return written_.empty() || all_written(written_.data() + byte, count);
+  }
   void mark_written(int64_t byte, int64_t count);
 
-  /// Watches who touches it, in units of so many bytes; what was noted before is forgotten.
+  /// Watches who touches it, in units of so many bytes, a power of two; what was noted before is
+  /// forgotten.
   void watch(int unit);
-  void stop_watching() { unit_ = 0; }
-  bool is_watched() const { return unit_ != 0; }
-  int unit() const { return unit_; }
-  Trace& trace(int64_t unit);
+  void stop_watching() { shift_ = -1; }
+  bool is_watched() const { return shift_ >= 0; }
+  /// The unit that has a byte.
+  int64_t unit_of(int64_t byte) const { return byte >> shift_; }
+  Trace& trace(int64_t unit) {
+    const std::unique_ptr<Page>& page = pages_[static_cast<size_t>(unit / kPage)];
+    return page != nullptr ? (*page)[static_cast<size_t>(unit % kPage)] : new_trace(unit);
+  }
 
  private:
   static constexpr int64_t kPage = 256;  // units whose traces are made together
   using Page = std::array<Trace, kPage>;
+  Trace& new_trace(int64_t unit);
 
   std::vector<std::byte> own_;
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
   std::vector<uint8_t> written_;  // per byte; empty: everything is
-  int unit_ = 0;
+  int shift_ = -1;                // a unit has 2^shift bytes
   std::vector<std::unique_ptr<Page>> pages_;
 };
 

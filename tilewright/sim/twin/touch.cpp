@@ -76,9 +76,16 @@ void Block::touch(const Actor& actor, uint32_t number, const Target& target, Tou
   const auto root_of = [&](const Record& r) {
     return code.buffers[static_cast<size_t>(code.accesses[r.access].buffer)].root;
   };
-  const int64_t last = (target.byte + target.bytes - 1) / memory.unit();
-  for (int64_t unit = target.byte / memory.unit(); unit <= last; ++unit) {
+  const int64_t last = memory.unit_of(target.byte + target.bytes - 1);
+  for (int64_t unit = memory.unit_of(target.byte); unit <= last; ++unit) {
     Trace& trace = memory.trace(unit);
+    // The same read in the same interval: it met all that was there, and a write since then would
+    // have replaced it.
+    if (how == Touch::read && actor.task == nullptr) {
+      const Record& kept =
+          trace.reads[static_cast<size_t>(actor.thread / kLanes) % trace.reads.size()];
+      if (kept.interval == me.interval && kept.access == number) continue;
+    }
     if (const Record* other = conflict(trace, actor, me, how)) {
       report_race(actor, me, how, *other, trace);
     } else if (how == Touch::read && target.memory == &shared_ && trace.write.interval != 0 &&

@@ -33,6 +33,7 @@ struct TwinOptions {
   uint64_t seed = 0;              // 0: blocks and threads in ascending order
   std::vector<int64_t> blocks;    // row-major numbers of those that run; empty: all of a grid
   int64_t max_steps = 1'000'000;  // loop iterations of one thread
+  bool stop_at_finding = false;   // the first finding ends the run, soon
   std::map<std::string, int64_t> symbols;  // those that no shape determines
   std::vector<MemoryRange> memory;         // what only addresses lead to
   /// Gets each printed line; without it they are in the result.

@@ -1,0 +1,565 @@
+#include "tests/kernels/library.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tests/kernels/tensors.h"
+#include "tilewright/base/format.h"
+#include "tilewright/kernels/activation.h"
+#include "tilewright/kernels/attention.h"
+#include "tilewright/kernels/elementwise.h"
+#include "tilewright/kernels/gather.h"
+#include "tilewright/kernels/gemm.h"
+#include "tilewright/kernels/move.h"
+#include "tilewright/kernels/norm.h"
+#include "tilewright/kernels/pool.h"
+#include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/reduce.h"
+#include "tilewright/kernels/scan.h"
+#include "tilewright/kernels/select.h"
+
+namespace tw::test {
+namespace {
+
+constexpr Peaks kPeaks[] = {Peaks::scattered, Peaks::first, Peaks::last};
+constexpr int64_t kBand = 64;  // bytes
+constexpr auto kPattern = std::byte{0x5C};
+
+}  // namespace
+
+Tensor Place::make(DType dtype, const Shape& shape) {
+  const int64_t skew = skew_ * dtype.bits() / 8;
+  const int64_t bytes = storage_bytes(dtype, shape.numel());
+  const OwnedTensor& memory = memory_.emplace_back(u8, Shape{2 * kBand + skew + bytes});
+  used_.emplace_back(kBand + skew, kBand + skew + bytes);
+  std::memset(memory->data(), static_cast<int>(kPattern), static_cast<size_t>(memory->bytes()));
+  return on(where_, Tensor(memory->data_as<char>() + kBand + skew, dtype, shape));
+}
+
+Tensor Place::input(DType dtype, const Shape& shape, double low, double high) {
+  const Tensor tensor = make(dtype, shape);
+  assign(tensor, values(random_tensor(dtype, shape, ++seed_, low, high)));
+  return tensor;
+}
+
+Tensor Place::peaks(DType dtype, const Shape& shape, int64_t period, Peaks where) {
+  const Tensor tensor = make(dtype, shape);
+  std::vector<double> numbers = values(random_tensor(dtype, shape, ++seed_));
+  const int64_t columns = shape[shape.rank() - 1], rows = shape.numel() / columns;
+  const auto offset = static_cast<int64_t>(seed_ * 11);
+  int64_t number = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t first = 0; first < columns; first += period) {
+      // The ends first, and those of strips, then anywhere.
+      const int64_t length = std::min(period, columns - first), turn = number++;
+      const int64_t places[] = {length - 1, 0, 16383 % length, 16384 % length, 32768 % length};
+      const int64_t place = where == Peaks::first  ? 0
+                            : where == Peaks::last ? length - 1
+                            : turn < 5             ? places[turn]
+                                                   : (turn + offset) * 7919 % length;
+      numbers[static_cast<size_t>(row * columns + first + place)] =
+          2.25 + static_cast<double>(turn % 7) / 4;
+    }
+  }
+  assign(tensor, numbers);
+  return tensor;
+}
+
+Tensor Place::holding(DType dtype, const Shape& shape, const std::vector<double>& numbers) {
+  const Tensor tensor = make(dtype, shape);
+  assign(tensor, numbers);
+  return tensor;
+}
+
+Tensor Place::integers(DType dtype, const Shape& shape) {
+  const Tensor tensor = make(dtype, shape);
+  const double most = dtype.bits() > 16 ? 1 << 20 : 40;
+  assign(tensor, values(random_tensor(i32, shape, ++seed_, -most, most)));
+  return tensor;
+}
+
+Tensor Place::output(DType dtype, const Shape& shape) { return updated(make(dtype, shape)); }
+
+Tensor Place::updated(Tensor tensor) {
+  outputs_.push_back(tensor);
+  return tensor;
+}
+
+bool Place::bands_are_intact() const {
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    const auto* const bytes = memory_[i]->data_as<std::byte>();
+    const auto [begin, end] = used_[i];
+    const auto is_pattern = [](std::byte b) { return b == kPattern; };
+    if (!std::all_of(bytes, bytes + begin, is_pattern) ||
+        !std::all_of(bytes + end, bytes + memory_[i]->bytes(), is_pattern)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+namespace {
+
+using namespace kernels;
+
+/// The next multiple of 16.
+int64_t up(int64_t size) { return (size + 15) / 16 * 16; }
+
+/// The first h columns.
+Tensor left(const Tensor& t, int64_t h) { return t.slice(t.rank() - 1, 0, h); }
+
+class Cases {
+ public:
+  void add(std::string kernel, std::string what, std::function<void(Place&)> run) {
+    all_.push_back({std::move(kernel), std::move(what), std::move(run)});
+  }
+  LibraryCase& last() { return all_.back(); }
+  void stops(std::string kernel, std::string what, std::function<void(Place&)> run) {
+    all_.push_back({std::move(kernel), std::move(what), std::move(run), {}, true});
+  }
+  std::vector<LibraryCase> all_;
+};
+
+void add_activations(Cases& cases) {
+  struct Function {
+    const char* name;
+    void (*run)(const Tensor&, const Tensor&, Stream);
+  };
+  for (const Function& f :
+       {Function{"relu", relu}, Function{"gelu", gelu}, Function{"gelu_tanh", gelu_tanh},
+        Function{"silu", silu}, Function{"sigmoid", sigmoid}}) {
+    for (const DType dtype : {f32, bf16, f16}) {
+      cases.add(f.name, to_text(dtype), [=](Place& p) {
+        // One row of some blocks, the last of them nearly whole, and rows with gaps.
+        for (const int64_t n : {8088, 8093, 8195}) {
+          f.run(p.input(dtype, {n}, -9, 9), p.output(dtype, {n}), {});
+        }
+        f.run(left(p.input(dtype, {2, 8112}, -9, 9), 8093), left(p.output(dtype, {2, 8112}), 8093),
+              {});
+      });
+    }
+  }
+  for (const DType dtype : {f32, bf16}) {
+    cases.add("silu_mul", to_text(dtype), [=](Place& p) {
+      for (const int64_t n : {4088, 4093, 4099}) {
+        silu_mul(p.input(dtype, {n}, -9, 9), p.input(dtype, {n}), p.output(dtype, {n}));
+      }
+      const Tensor both = p.input(dtype, {2, 2 * 4096}, -9, 9);
+      silu_mul(left(both, 4093), both.slice(1, 4096, 4093), left(p.output(dtype, {2, 4096}), 4093));
+    });
+  }
+}
+
+using Sizes = std::vector<std::pair<int64_t, int64_t>>;
+
+/// Rows of elements of at most so many bits, for wide, narrow and tiny tiles: one whole tile in
+/// each direction and one that is nearly whole, or nearly empty. 3 more columns make them a
+/// multiple of 16 bytes.
+Sizes tiled_rows(int bits) {
+  const int64_t elements = 2 * 128 * 128 / bits;  // of a tile
+  return {{3, 2 * elements - 19}, {2 * elements / 128 - 3, 253}, {2 * elements / 16 - 3, 29},
+          {2, elements + 13},     {elements / 128 + 1, 141},     {elements / 16 + 1, 29}};
+}
+
+void add_elementwise(Cases& cases) {
+  using Binary = void (*)(const Tensor&, const Tensor&, const Tensor&, Stream);
+  for (const auto& [name, run] : {std::pair("add", Binary{add}), std::pair("mul", Binary{mul}),
+                                  std::pair("add_relu", Binary{add_relu})}) {
+    const Binary f = run;
+    for (const DType dtype : {f32, bf16}) {
+      cases.add(name, format("{} in one row", dtype), [=](Place& p) {
+        for (const int64_t n : {4088, 4093, 4099}) {
+          f(p.input(dtype, {n}), p.input(dtype, {n}), p.output(dtype, {n}), {});
+        }
+      });
+    }
+    cases.add(name, "bf16 in rows", [=](Place& p) {
+      for (const auto& [n, h] : tiled_rows(16)) {
+        f(left(p.input(bf16, {n, h + 11}), h), left(p.input(bf16, {n, h + 3}), h),
+          left(p.output(bf16, {n, h + 19}), h), {});
+      }
+    });
+  }
+  cases.add("add", "f32, bf16 to f16", [](Place& p) {
+    add(p.input(f32, {4093}), p.input(bf16, {4093}), p.output(f16, {4093}));
+  });
+  cases.add("add", "f32, broadcast", [](Place& p) {
+    Sizes all = tiled_rows(32);
+    // To read one farther shows behind the last row and column alone, of whole tiles and of others.
+    for (const auto& [n, h] : Sizes{{3, 1024}, {16, 128}, {64, 16}}) {
+      all.emplace_back(n, h);
+      all.emplace_back(n - 1, h - 4);
+    }
+    for (const auto& [n, h] : all) {
+      const int64_t row = up(h);
+      for (const Tensor& b : {p.input(f32, {n, 1}), p.input(f32, {h})}) {
+        add(left(p.input(f32, {n, row}), h), b, left(p.output(f32, {n, row}), h));
+      }
+    }
+  });
+  cases.add("add", "f32 in three dimensions", [](Place& p) {
+    const Tensor a = p.input(f32, {3, 6, 260}), y = p.output(f32, {3, 6, 260});
+    add(a.slice(1, 0, 5).slice(2, 0, 253), p.input(f32, {253, 5, 3}).transpose(0, 2),
+        y.slice(1, 0, 5).slice(2, 0, 253));
+  });
+  for (const DType dtype : {f32, bf16}) {
+    cases.add("silu_and_mul", to_text(dtype), [=](Place& p) {
+      for (const auto& [n, h] : tiled_rows(dtype.bits())) {
+        silu_and_mul(left(p.input(dtype, {n, 2 * h + 6}, -9, 9), 2 * h),
+                     left(p.output(dtype, {n, h + 3}), h));
+        // Both halves begin at a multiple of 16 bytes.
+        silu_and_mul(p.input(dtype, {n, 2 * (h - 5)}, -9, 9), p.output(dtype, {n, h - 5}));
+      }
+    });
+  }
+}
+
+void add_moves(Cases& cases) {
+  for (const DType dtype : {u8, bf16, f32, f64}) {
+    cases.add("copy", to_text(dtype), [=](Place& p) {
+      for (const int64_t n : {8080, 8093, 8195})
+        copy(p.input(dtype, {n}, 0, 99), p.output(dtype, {n}));
+      for (const auto& [n, h] : tiled_rows(dtype.bits())) {
+        copy(left(p.input(dtype, {n, h + 3}, 0, 99), h), left(p.output(dtype, {n, h + 19}), h));
+      }
+    });
+    cases.add("transpose", to_text(dtype), [=](Place& p) {
+      const int64_t down = 2048 / dtype.bits(), across = down / 2;  // of a tile
+      for (const auto& [batch, m, n] :
+           {std::tuple(2, int64_t{5}, int64_t{7}), std::tuple(1, down + 1, across + 2),
+            std::tuple(1, 2 * down - 1, 2 * across - 3)}) {
+        transpose(left(p.input(dtype, {batch, m, up(n)}, 0, 99), n),
+                  left(p.output(dtype, {batch, n, up(m)}), m));
+      }
+    });
+  }
+  cases.add("copy", "bf16, transposed", [](Place& p) {
+    copy(p.input(bf16, {253, 5, 6}).transpose(0, 2), p.output(bf16, {6, 5, 253}));
+    const Tensor y = p.output(bf16, {5, 6, 256});
+    copy(p.input(bf16, {6, 5, 253}).transpose(0, 1), left(y, 253));
+  });
+}
+
+/// Short rows, of which 13 or 12 share a block, and long ones; 77 is odd. One block of the last is
+/// whole, or nearly so.
+Sizes held_rows() { return {{25, 77}, {26, 77}, {23, 80}, {24, 80}, {9, 1032}}; }
+
+void add_norms(Cases& cases) {
+  for (const DType dtype : {f32, bf16}) {
+    const DType weight = dtype == bf16 ? f32 : bf16;
+    const auto add = [&](const char* name, auto f) {
+      cases.add(name, to_text(dtype), [=](Place& p) {
+        for (const auto& [n, h] : held_rows()) {
+          f(p, n, h);
+        }
+      });
+    };
+    add("rms_norm", [=](Place& p, int64_t n, int64_t h) {
+      rms_norm(p.input(dtype, {n, h}), p.input(weight, {h}), 1e-5F, p.output(dtype, {n, h}));
+    });
+    add("layer_norm", [=](Place& p, int64_t n, int64_t h) {
+      layer_norm(p.input(dtype, {n, h}), p.input(weight, {h}), p.input(weight, {h}), 1e-5F,
+                 p.output(dtype, {n, h}));
+    });
+    add("residual_rms_norm", [=](Place& p, int64_t n, int64_t h) {
+      residual_rms_norm(p.input(dtype, {n, h}), p.input(dtype, {n, h}), p.input(weight, {h}), 1e-5F,
+                        p.output(dtype, {n, h}), left(p.output(dtype, {n, h + 24}), h));
+    });
+    add("residual_layer_norm", [=](Place& p, int64_t n, int64_t h) {
+      residual_layer_norm(p.input(dtype, {n, h}), p.input(dtype, {n, h}), p.input(weight, {h}),
+                          p.input(weight, {h}), 1e-5F, p.output(dtype, {n, h}),
+                          left(p.output(dtype, {n, h + 24}), h));
+    });
+    add("softmax", [=](Place& p, int64_t n, int64_t h) {
+      // Without its highest number the terms of a row are infinite if the scale is large.
+      for (const Peaks where : kPeaks) {
+        for (const float scale : {1.5F, 200.0F}) {
+          softmax(p.peaks(dtype, {n, h}, h, where), scale, left(p.output(dtype, {n, h + 8}), h));
+        }
+      }
+    });
+  }
+}
+
+void add_folds(Cases& cases) {
+  for (const DType dtype : {f32, bf16}) {
+    const auto add = [&](const char* name, const char* how, auto f) {
+      cases.add(name, format("{}{}", dtype, how), [=](Place& p) {
+        for (const auto& [n, h] : held_rows()) f(p, n, h);
+      });
+      // Two whole strips and one that is nearly so.
+      cases.add(name, format("{}{}, rows in strips", dtype, how),
+                [=](Place& p) { f(p, 9, 3 * 16384 - 24); });
+    };
+    add("sum", "",
+        [=](Place& p, int64_t n, int64_t h) { sum(p.input(dtype, {n, h}), p.output(f32, {n})); });
+    add("max", "", [=](Place& p, int64_t n, int64_t h) {
+      for (const Peaks where : kPeaks) max(p.peaks(dtype, {n, h}, h, where), p.output(dtype, {n}));
+    });
+    add("max", ", NaN", [=](Place& p, int64_t n, int64_t h) {
+      for (const Peaks where : kPeaks) {
+        max(p.peaks(dtype, {n, h}, h, where), p.output(dtype, {n}), true);
+      }
+    });
+    add("argmax", "", [=](Place& p, int64_t n, int64_t h) {
+      for (const Peaks where : kPeaks) {
+        argmax(p.peaks(dtype, {n, h}, h, where), p.output(dtype == f32 ? i64 : i32, {n}));
+      }
+      // Rows that begin with NaN, or have nothing else.
+      const Tensor x = p.input(dtype, {n, h}, -2, -1);
+      for (int64_t row = 0; row < n; ++row) {
+        const int64_t count = row % 3 == 0 ? h : row % 3 * h / 3;
+        assign(x.slice(0, row, 1).slice(1, 0, count),
+               std::vector<double>(static_cast<size_t>(count), NAN));
+      }
+      argmax(x, p.output(dtype == f32 ? i64 : i32, {n}));
+    });
+    cases.add("cumsum", to_text(dtype), [=](Place& p) {
+      for (const DType result : {dtype, f32}) {
+        for (const auto& [n, h] : {std::pair(31, 493), std::pair(32, 512), std::pair(17, 259)}) {
+          const int64_t row = up(h);
+          cumsum(left(p.input(dtype, {n, row}), h), left(p.output(result, {n, row}), h));
+        }
+      }
+    });
+    cases.add("cumsum", format("{}, long rows", dtype), [=](Place& p) {
+      for (const int64_t h : {8173, 4099}) {
+        const int64_t row = up(h);
+        cumsum(left(p.input(dtype, {2, row}), h), left(p.output(dtype, {2, row}), h));
+      }
+    });
+    cases.add("top_k", to_text(dtype), [=](Place& p) {
+      for (const auto& [n, h, k] : {std::tuple(7, 20, 3), std::tuple(5, 264, 4)}) {
+        const Tensor x = p.input(dtype, {n, h});
+        assign(x.slice(0, 1, 1).slice(1, 0, 6), {NAN, -0.0, 0.0, -INFINITY, NAN, -0.0});
+        top_k(x, p.output(dtype, {n, k}), p.output(dtype == f32 ? i32 : i64, {n, k}));
+        // Zeros are the largest, at the beginning or at the end.
+        for (const int64_t first : {int64_t{0}, int64_t{h} - 5}) {
+          const Tensor least = p.input(dtype, {n, h}, -3, -2);
+          for (int64_t row = 0; row < n; ++row) {
+            assign(least.slice(0, row, 1).slice(1, first, 5), {-0.0, NAN, 0.0, NAN, -0.0});
+          }
+          top_k(least, p.output(dtype, {n, k}), p.output(dtype == f32 ? i32 : i64, {n, k}));
+        }
+      }
+    });
+  }
+}
+
+void add_rows(Cases& cases) {
+  for (const DType dtype : {u8, bf16, f32}) {
+    cases.add("gather_rows", to_text(dtype), [=](Place& p) {
+      const DType index = dtype == bf16 ? i64 : i32;
+      for (const auto& [n, h] : held_rows()) {
+        std::vector<double> rows;  // some of them outside
+        for (int64_t i = 0; i < n; ++i) {
+          rows.push_back(static_cast<double>(i % 6 == 2   ? -1 - i
+                                             : i % 6 == 4 ? 11 + i
+                                                          : i * 7 % 11));
+        }
+        gather_rows(p.input(dtype, {11, h}, 0, 99), p.holding(index, {n}, rows),
+                    left(p.output(dtype, {n, h + 16}), h));
+      }
+    });
+  }
+  for (const auto& [dtype, sums] :
+       {std::pair(f32, f32), std::pair(bf16, bf16), std::pair(f16, f32)}) {
+    const DType from = dtype, to = sums;
+    cases.add("scatter_add_rows", format("{} to {}", from, to), [=](Place& p) {
+      scatter_add_rows(left(p.integers(from, {9, 2032}), 2029),
+                       p.holding(from == f32 ? i64 : i32, {9}, {3, 4, -1, 0, 3, 5, 2, 6, 1}),
+                       left(p.updated(p.integers(to, {5, 2048})), 2029));
+    });
+  }
+  for (const DType dtype : {f32, bf16}) {
+    for (const bool normalize : {false, true}) {
+      cases.add("masked_mean_pool", format("{}{}", dtype, normalize ? ", normalized" : ""),
+                [=](Place& p) {
+                  for (const int64_t h : {77, 80, 392}) {
+                    masked_mean_pool(p.input(dtype, {19, h}),
+                                     p.holding(dtype == f32 ? i64 : i32, {5}, {0, 6, 6, 7, 19}),
+                                     left(p.output(f32, {4, h + 8}), h), normalize);
+                  }
+                });
+    }
+  }
+  cases.stops("masked_mean_pool", "sequences outside", [](Place& p) {
+    for (const DType dtype : {f32, bf16}) {
+      for (const bool normalize : {false, true}) {
+        for (const int64_t h : {77, 80, 392}) {
+          for (const std::vector<double>& list :
+               {std::vector<double>{0, 6, 6, 7, 23}, {-2, 6, 6, 7, 19}, {0, 6, 5, 19, 19}}) {
+            masked_mean_pool(p.input(dtype, {19, h}),
+                             p.holding(dtype == f32 ? i64 : i32, {5}, list),
+                             left(p.output(f32, {4, h + 8}), h), normalize);
+          }
+        }
+      }
+    }
+  });
+}
+
+void add_casts(Cases& cases) {
+  for (const DType dtype : {f32, bf16}) {
+    for (const bool round_sf : {false, true}) {
+      const char* how = round_sf ? ", powers of two" : "";
+      for (const int64_t group : {32, 128}) {
+        cases.add("per_token_group_cast", format("{}, group {}{}", dtype, group, how),
+                  [=](Place& p) {
+                    for (const auto& [k, where] :
+                         {std::pair(1400, Peaks::first), std::pair(1403, Peaks::last),
+                          std::pair(1897, Peaks::scattered)}) {
+                      const int64_t row = up(k);
+                      per_token_group_cast(left(p.peaks(dtype, {7, row}, group, where), k),
+                                           left(p.output(f8_e4m3, {7, row}), k),
+                                           p.output(f32, {7, (k + group - 1) / group}),
+                                           {.group = group, .round_sf = round_sf});
+                    }
+                  });
+      }
+      cases.add("per_block_cast", format("{}{}", dtype, how), [=](Place& p) {
+        for (const auto& [m, k] : {std::pair(253, 141), std::pair(131, 253), std::pair(224, 226)}) {
+          const Tensor x = p.input(dtype, {m, 256});
+          // The largest magnitude of each block is in another corner of it, or elsewhere.
+          Sizes places = {{0, 0}, {127, k - 1}, {m - 1, 127}, {128, 128}};
+          if (m == 224) places = {{9, 33}, {18, 130}, {155, 67}, {165, 198}};
+          for (const auto& [i, j] : places) {
+            const double value = static_cast<double>(3 + j);
+            assign(x.slice(0, i, 1).slice(1, j, 1), {i < 128 ? -value : value});
+          }
+          per_block_cast(left(x, k), left(p.output(f8_e4m3, {m, 256}), k), p.output(f32, {2, 2}),
+                         round_sf);
+        }
+      });
+    }
+  }
+  for (const auto& [from, to] :
+       {std::pair(f32, bf16), std::pair(bf16, f32), std::pair(f32, f8_e4m3), std::pair(f64, f16),
+        std::pair(f8_e5m2, bf16)}) {
+    const DType x = from, y = to;
+    cases.add("cast", format("{} to {}", x, y), [=](Place& p) {
+      for (const int64_t n : {8080, 8093, 8195}) cast(p.input(x, {n}, -500, 500), p.output(y, {n}));
+      for (const auto& [n, h] : tiled_rows(std::max(x.bits(), y.bits()))) {
+        cast(left(p.input(x, {n, h + 3}), h), left(p.output(y, {n, h + 19}), h));
+      }
+    });
+  }
+}
+
+void add_products(Cases& cases) {
+  // Blocks at each edge and at both, and a whole one.
+  const Sizes sizes = {{61, 9}, {5, 128}, {67, 125}, {64, 128}};
+  for (const auto& [type, transposes, depth] : {std::tuple(f32, 0, 13), std::tuple(f32, 2, 75),
+                                                std::tuple(bf16, 0, 75), std::tuple(bf16, 3, 75)}) {
+    const DType dtype = type;
+    const bool trans_a = (transposes & 1) != 0, trans_b = (transposes & 2) != 0;
+    // One tile deep and a part of one; or known, where b is read in place.
+    const int64_t whole = depth;
+    cases.add(
+        "gemm",
+        format("{}{}{}", dtype, trans_a ? ", a transposed" : "", trans_b ? ", b transposed" : ""),
+        [=](Place& p) {
+          const auto run = [&](int64_t m, int64_t n, int64_t k) {
+            gemm(left(p.input(dtype, trans_a ? Shape{k, up(m)} : Shape{m, up(k)}), trans_a ? m : k),
+                 left(p.input(dtype, trans_b ? Shape{n, up(k)} : Shape{k, up(n)}), trans_b ? k : n),
+                 left(p.output(dtype, {m, up(n)}), n), {.trans_a = trans_a, .trans_b = trans_b});
+          };
+          for (const auto& [m, n] : sizes) run(m, n, whole);
+          if (whole > 64) run(5, 9, 0);
+        });
+  }
+  cases.add("gemm", "bf16 to f32, epilogue", [=](Place& p) {
+    for (const auto& [m, n] : sizes) {
+      for (const int64_t k : {0, 24}) {
+        const Tensor bias = p.input(f32, {n}), residual = left(p.input(f32, {m, up(n)}), n);
+        gemm(left(p.input(bf16, {m, 32}), k), left(p.input(bf16, {k, up(n)}), n),
+             left(p.output(f32, {m, up(n)}), n),
+             {.activation = Activation::gelu, .bias = &bias, .residual = &residual});
+      }
+    }
+  });
+  cases.add("batched_gemm", "f32, epilogue", [=](Place& p) {
+    for (const auto& [m, n] : sizes) {
+      const Tensor bias = p.input(f32, {n}), residual = left(p.input(f32, {2, m, up(n)}), n);
+      batched_gemm(p.input(f32, {2, m, 7}), p.input(f32, {2, 7, n}),
+                   left(p.output(f32, {2, m, up(n)}), n),
+                   {.activation = Activation::silu, .bias = &bias, .residual = &residual});
+    }
+  });
+  cases.add("batched_gemm", "bf16, b transposed", [=](Place& p) {
+    for (const auto& [m, n] : sizes) {
+      const int64_t batch = n == 9 ? 2 : 1;
+      for (const int64_t k : {0, 75}) {
+        batched_gemm(left(p.input(bf16, {batch, m, 80}), k), left(p.input(bf16, {batch, n, 80}), k),
+                     left(p.output(bf16, {batch, m, up(n)}), n), {.trans_b = true});
+      }
+    }
+  });
+  cases.add("gemm_fp8", "to bf16", [](Place& p) {
+    for (const auto& [m, n, k] : {std::tuple(5, 9, 7), std::tuple(125, 128, 128),
+                                  std::tuple(131, 125, 128), std::tuple(128, 128, 131)}) {
+      const int64_t groups = (k + 127) / 128;
+      gemm_fp8(left(p.input(f8_e4m3, {m, up(k)}), k), p.input(f32, {m, groups}, 0.25, 1),
+               left(p.input(f8_e4m3, {n, up(k)}), k), p.input(f32, {1, groups}, 0.25, 1),
+               left(p.output(bf16, {m, up(n)}), n));
+    }
+  });
+}
+
+void add_attention(Cases& cases) {
+  for (const DType dtype : {f32, bf16}) {
+    for (const bool causal : {false, true}) {
+      const char* how = causal ? ", causal" : "";
+      cases.add("attention", format("{}{}", dtype, how), [=](Place& p) {
+        // More queries than keys: with causal some see none.
+        for (const auto& [b, sq, sk] :
+             {std::tuple(1, 5, 70), std::tuple(2, 67, 131), std::tuple(2, 131, 67)}) {
+          const Tensor lse = p.output(f32, {b, 2, sq});
+          const Tensor lengths = p.holding(
+              i32, {b},
+              b == 1 ? std::vector<double>{70} : std::vector<double>{200, sk == 67 ? 0.0 : 35});
+          attention(p.input(dtype, {b, sq, 2, 8}), p.input(dtype, {b, sk, 1, 8}),
+                    p.input(dtype, {b, sk, 1, 8}), p.output(dtype, {b, sq, 2, 8}),
+                    {.causal = causal, .key_lengths = &lengths, .lse = &lse});
+        }
+      });
+      cases.add("attention_packed", format("{}{}", dtype, how), [=](Place& p) {
+        for (const auto& [longest, list] :
+             {std::pair(5, std::vector<double>{0, 3, 3, 8}),
+              std::pair(90, std::vector<double>{0, 70, 75, 165}),
+              // Sequences that leave the tensors: nothing outside is read or written.
+              std::pair(90, std::vector<double>{-3, 64, 60, 135})}) {
+          const int64_t tokens = list[3] == 135 ? 131 : static_cast<int64_t>(list[3]);
+          attention_packed(p.input(dtype, {tokens, 2, 8}), p.input(dtype, {tokens, 2, 8}),
+                           p.input(dtype, {tokens, 2, 8}), p.holding(i32, {4}, list), longest,
+                           p.output(dtype, {tokens, 2, 8}), {.causal = causal});
+        }
+      });
+      cases.last().always = {{"batch", 1}};
+      cases.stops("attention_packed", format("{}{}, too long", dtype, how), [=](Place& p) {
+        attention_packed(p.input(dtype, {90, 2, 8}), p.input(dtype, {90, 2, 8}),
+                         p.input(dtype, {90, 2, 8}), p.holding(i32, {2}, {0, 90}), 70,
+                         p.output(dtype, {90, 2, 8}), {.causal = causal});
+      });
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<LibraryCase> library_cases() {
+  Cases cases;
+  add_activations(cases);
+  add_elementwise(cases);
+  add_moves(cases);
+  add_norms(cases);
+  add_folds(cases);
+  add_rows(cases);
+  add_casts(cases);
+  add_products(cases);
+  add_attention(cases);
+  return std::move(cases.all_);
+}
+
+}  // namespace tw::test
