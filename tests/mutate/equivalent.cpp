@@ -10,8 +10,8 @@
 #include <optional>
 #include <set>
 
-#include "tests/kernels/facts.h"
-#include "tests/kernels/mutants.h"
+#include "tests/mutate/facts.h"
+#include "tests/mutate/mutants.h"
 #include "tilewright/base/format.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/text.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/kernels/mutants.h"
+#include "tests/mutate/mutants.h"
 #include "tilewright/base/format.h"
 
 namespace tw::test {

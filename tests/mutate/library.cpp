@@ -1,4 +1,4 @@
-#include "tests/kernels/library.h"
+#include "tests/mutate/library.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
-#include "tests/kernels/mutants.h"
+#include "tests/mutate/mutants.h"
 
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
 
-#include "tests/kernels/library.h"
+#include "tests/mutate/library.h"
 #include "tilewright/base/format.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"

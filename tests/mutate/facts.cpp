@@ -1,4 +1,4 @@
-#include "tests/kernels/facts.h"
+#include "tests/mutate/facts.h"
 
 #include <functional>
 #include <optional>
