@@ -78,9 +78,9 @@ def test_without_a_gpu_the_error_says_what_to_do() -> None:
         tw.compile_text(SCALE, target="cuda")
 
 
-def for_hopper() -> tw.Kernel:
+def for_gpu(target: str) -> tw.Kernel:
     try:
-        return tw.compile_text(SCALE, target="cuda:sm_90a")
+        return tw.compile_text(SCALE, target=target)
     except RuntimeError as error:
         if "E-TOOL-01" not in str(error):
             raise
@@ -88,13 +88,20 @@ def for_hopper() -> tw.Kernel:
 
 
 def test_a_kernel_for_a_gpu_refuses_arrays_of_the_cpu() -> None:
-    kernel = for_hopper()
+    kernel = for_gpu("cuda:sm_90a")
     with pytest.raises(ValueError, match=r"E-HOST-04.*X is on cpu.*compiled for cuda:sm_90a"):
         kernel(np.ones(4, "float32"), 2)
 
 
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "cuda:sm_100a"])
+def test_a_kernel_for_a_gpu_is_exported_without_one(target: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "scale")
+    for_gpu(target).export_object(path)
+    assert f"for {target}" in tw.Kernel.load(path).explain()
+
+
 def test_a_kernel_for_a_gpu_from_the_disk_opens_no_compiler(tmp_path: Path) -> None:
-    for_hopper()
+    for_gpu("cuda:sm_90a")
     code = (
         "import sys, tilewright as tw;"
         f"kernel = tw.compile_text({SCALE!r}, target='cuda:sm_90a');"

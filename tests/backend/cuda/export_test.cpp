@@ -1,0 +1,53 @@
+// A kernel for a GPU that this machine need not have: compiled, written to a file, read again.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tilewright/backend/cuda/target.h"
+#include "tilewright/backend/cuda/toolchain/find_nvrtc.h"
+#include "tilewright/base/error.h"
+#include "tilewright/base/format.h"
+#include "tilewright/ir/text.h"
+#include "tilewright/jit/compile.h"
+#include "tilewright/runtime/artifact.h"
+
+namespace tw::cuda {
+namespace {
+
+ir::Program twice() {
+  return ir::parse_program(R"(tilewright ir 1
+    program "twice" {
+      symbol n: i64
+      input X: f32[n]
+      output Y: f32[n]
+      launch bx in (n + 511) // 512 {
+        parallel i in 512 { Y[bx * 512 + i] = X[bx * 512 + i] * 2.0 }
+      }
+    })");
+}
+
+TEST(CudaExport, AKernelForEachTargetIsWrittenAndReadWithoutADevice) {
+  if (nvrtc_file().path.empty()) GTEST_SKIP() << "no NVRTC: " << nvrtc_file().missing;
+  const std::string path =
+      std::filesystem::temp_directory_path() / format("tw_export_{}", getpid());
+  for (const Target& target : all_targets()) {
+    const Kernel kernel = compile(twice(), {.target = target.full_name(), .cache = false});
+    EXPECT_EQ(kernel.metadata().target, target.full_name());
+    kernel.export_object(path);
+    const std::string code = runtime::read_artifact(path).code;
+    // All variants are in it, and the ELF header's flags name the chip.
+    for (const runtime::Variant& variant : kernel.metadata().launches.at(0).variants) {
+      EXPECT_NE(code.find(".text." + variant.entry + '\0'), code.npos) << variant.entry;
+    }
+    EXPECT_NE(code.find(target.name), code.npos);
+    const Kernel read = Kernel::load(path);
+    EXPECT_EQ(read.metadata().target, target.full_name());
+    EXPECT_EQ(runtime::to_text(read.metadata()), runtime::to_text(kernel.metadata()));
+  }
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace tw::cuda
