@@ -18,14 +18,23 @@ using ir::Stmt;
 // before they are read.
 constexpr int64_t kLeastBytes = 1024, kMostBytes = 512 * 1024;
 
+bool loads_global(const ir::Copy& copy) {
+  return copy.src.buffer.space() == ir::MemSpace::global && !copy.transpose;
+}
+
+/// Many rows of a tensor in memory.
+bool is_tile_of_rows(const ir::Copy& copy) {
+  const size_t rank = copy.src.extent.size();
+  return loads_global(copy) && rank >= 2 && !ir::is_int(copy.src.extent[rank - 2], 1);
+}
+
 /// The tiles that a sequence copies from global memory, as they are one step of `var` later.
 std::vector<Region> tiles_of_next(const std::vector<Stmt>& stmts, const ir::Var& var,
                                   const Expr& step) {
   std::vector<Region> tiles;
   for (const Stmt& s : stmts) {
     const auto* copy = s.try_as<ir::Copy>();
-    if (copy == nullptr || copy->src.buffer.space() != ir::MemSpace::global || copy->transpose)
-      continue;
+    if (copy == nullptr || !loads_global(*copy)) continue;
     Region next = copy->src;
     bool moves = false;
     int64_t bytes = next.buffer.dtype().bits();
@@ -99,15 +108,33 @@ Stmt replaced(const Stmt& seq, size_t at, Stmt next) {
   });
 }
 
+/// A copy of a tile that asks for each row some rows before it comes to it: the hardware follows a
+/// row, but not from one to the next, and what the turn before has brought nearer may have left
+/// the second-level cache again.
+Stmt with_rows_ahead(const ir::Copy& copy) {
+  constexpr int64_t kRows = 4;
+  Region ahead = copy.src;
+  Expr& row = ahead.begin[ahead.begin.size() - 2];
+  row = ir::add(row, ir::index(kRows));
+  return with_prefetch<ir::Copy>(Stmt(&copy), {ahead});
+}
+
 Stmt plan_loop(const ir::For& loop, const Stmt& body) {
   const auto* seq = body.try_as<ir::Seq>();
   if (seq == nullptr) return body;
-  for (size_t i = 0; i < seq->stmts.size(); ++i) {
-    if (!seq->stmts[i].is<ir::Gemm>()) continue;
-    const auto tiles = tiles_of_next(seq->stmts, loop.var, loop.step);
-    return tiles.empty() ? body : replaced(body, i, with_prefetch<ir::Gemm>(seq->stmts[i], tiles));
-  }
-  return body;
+  const auto is_gemm = [](const Stmt& s) { return s.is<ir::Gemm>(); };
+  const auto gemm = std::find_if(seq->stmts.begin(), seq->stmts.end(), is_gemm);
+  if (gemm == seq->stmts.end()) return body;
+  const auto tiles = tiles_of_next(seq->stmts, loop.var, loop.step);
+  if (tiles.empty()) return body;
+  return ir::make<ir::Seq>(seq->loc, [&](ir::Seq& n) {
+    n.stmts = seq->stmts;
+    n.stmts[gemm - seq->stmts.begin()] = with_prefetch<ir::Gemm>(*gemm, tiles);
+    for (Stmt& s : n.stmts) {
+      const auto* copy = s.try_as<ir::Copy>();
+      if (copy != nullptr && is_tile_of_rows(*copy)) s = with_rows_ahead(*copy);
+    }
+  });
 }
 
 Stmt plan_block(const ir::Launch& launch, const Stmt& body) {

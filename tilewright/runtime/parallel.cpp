@@ -10,6 +10,7 @@
 #include <oneapi/tbb/task_arena.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include "tilewright/base/env.h"
 #include "tilewright/base/error.h"
@@ -62,6 +63,17 @@ void happens_before(void*) {}
 void happens_after(void*) {}
 #endif
 
+// Tiles are walked with strides of some KiB: in large pages, where the system gives any, they need
+// no more entries of the translation buffer than it has.
+void* allocate_scratch(int64_t bytes) {
+  constexpr int64_t kLargePage = int64_t{2} << 20;
+  if (bytes < kLargePage / 4) return allocate_aligned(bytes);
+  bytes = (bytes + kLargePage - 1) / kLargePage * kLargePage;
+  void* memory = allocate_aligned(bytes, kLargePage);
+  if (memory != nullptr) madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return memory;
+}
+
 // Scratch memory of a thread: one block that grows. A body that launches again while its block is
 // in use gets another one for that time.
 struct ThreadScratch {
@@ -77,7 +89,7 @@ class ScratchLease {
   explicit ScratchLease(int64_t bytes) : thread_(thread_scratch), nested_(thread_.used) {
     if (bytes == 0) return;
     if (nested_ || bytes > thread_.bytes) {
-      memory_ = allocate_aligned(bytes);
+      memory_ = allocate_scratch(bytes);
       if (memory_ == nullptr) throw std::bad_alloc();
       if (nested_) return;
       free_aligned(thread_.memory);
