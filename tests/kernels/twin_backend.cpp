@@ -62,13 +62,15 @@ class TwinModule : public runtime::Module {
     for (size_t i = 0; i < request.metadata->params.size(); ++i) {
       call.arguments.push_back(argument(request, static_cast<int>(i), symbols));
     }
-    if (on_launch) on_launch(program, call);
-    const sim::TwinResult result =
-        sim::run_twin(program, call.arguments, {.seed = 1, .symbols = call.symbols});
-    const bool stops = may_stop > 0 && sim::only_stops(result.findings);
-    if (!result.findings.empty() && !stops) {
-      ADD_FAILURE() << sim::to_text(result.findings) << "\n" << ir::print(program);
-    }
+    const auto run = [&] {
+      const sim::TwinResult result =
+          sim::run_twin(program, call.arguments, {.seed = 1, .symbols = call.symbols});
+      const bool stops = may_stop > 0 && sim::only_stops(result.findings);
+      if (!result.findings.empty() && !stops) {
+        ADD_FAILURE() << sim::to_text(result.findings) << "\n" << ir::print(program);
+      }
+    };
+    on_launch ? on_launch(program, call, run) : run();
   }
   void fill_zero(void* memory, int64_t bytes, Device, Stream) override {
     std::memset(memory, 0, static_cast<size_t>(bytes));
@@ -127,7 +129,7 @@ class TwinBackend : public backend::Backend {
   backend::Artifact compile(const ir::Program& program, const std::string& target,
                             backend::CompileReport*) const override {
     if (cubins_wanted > 0) {
-      for (const char* chip : {"cuda:sm_90a", "cuda:sm_100a"}) {
+      for (const std::string& chip : AlsoToCubin::chips()) {
         const backend::Backend& real = real_backend();
         EXPECT_TRUE(real.exported_code(real.compile(program, chip, nullptr))
                         .starts_with("\x7f"

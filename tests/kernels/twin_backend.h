@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tilewright/ir/nodes.h"
 #include "tilewright/runtime/tensor.h"
@@ -19,11 +20,12 @@ void use_twin();
 /// The same memory as a tensor that is said to be on cuda:0.
 Tensor on_threads(const Tensor& tensor);
 
-/// While it lives, gets each launch before it runs in the twin: the lowered program of this launch
-/// alone, and what it is run on.
+/// While it lives, gets each launch in the place of the twin: the lowered program of this launch
+/// alone, what it is run on, and the function that runs it.
 class OnLaunch {
  public:
-  using Function = std::function<void(const ir::Program& program, const sim::Call& call)>;
+  using Function = std::function<void(const ir::Program& program, const sim::Call& call,
+                                      const std::function<void()>& run)>;
   explicit OnLaunch(Function f);
   OnLaunch(const OnLaunch&) = delete;
   OnLaunch& operator=(const OnLaunch&) = delete;
@@ -49,6 +51,8 @@ class AlsoToCubin {
   AlsoToCubin& operator=(const AlsoToCubin&) = delete;
   ~AlsoToCubin();
   const std::string& skip_reason() const { return skip_reason_; }
+  /// The targets.
+  static std::vector<std::string> chips() { return {"cuda:sm_90a", "cuda:sm_100a"}; }
 
  private:
   std::string skip_reason_;

@@ -3,9 +3,11 @@
 #include <functional>
 #include <optional>
 
+#include "tilewright/base/error.h"
 #include "tilewright/base/format.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/text.h"
+#include "tilewright/ir/visit.h"
 
 namespace tw::test {
 namespace {
@@ -18,13 +20,11 @@ bool is_number(const Expr& e) { return e.dtype().is_int() && e.dtype().lanes == 
 }  // namespace
 
 Facts::Facts(const ir::Program& program, const ir::Launch& launch,
-             const std::map<std::string, int64_t>& sizes) {
-  solver_.set("timeout", kMilliseconds);
+             const std::vector<std::string>& conditions) {
+  solver_.set("rlimit", kEffort);
   for (const ir::Symbol& s : program.symbols) {
     const z3::expr v = term(s.var);
     solver_.add(v >= c_.int_val(s.min));
-    const auto known = sizes.find(s.var.name());
-    if (known != sizes.end()) solver_.add(v == c_.int_val(known->second));
     if (s.max != INT64_MAX) solver_.add(v <= c_.int_val(s.max));
     if (s.multiple_of > 1) solver_.add(z3::mod(v, c_.int_val(s.multiple_of)) == 0);
   }
@@ -36,6 +36,15 @@ Facts::Facts(const ir::Program& program, const ir::Launch& launch,
     for (const Expr& extent : p.buffer.shape()) solver_.add(term(extent) >= 0);
   }
   if (launch.guard) assume(launch.guard);
+  for (const std::string& text : conditions) {
+    assume(ir::rewrite(ir::parse_expr(text, {.infer_free = true}),
+                       [&](auto&, const ir::VarNode& var) -> Expr {
+                         for (const ir::Symbol& s : program.symbols) {
+                           if (s.var.name() == var.name) return s.var;
+                         }
+                         throw_internal("size", SourceLoc::here(), "there is no size " + var.name);
+                       }));
+  }
   for (size_t d = 0; d < launch.grid.size(); ++d) {
     const z3::expr block = term(launch.block_vars[d]);
     solver_.add(block >= 0 && block < term(launch.grid[d]));
@@ -72,7 +81,7 @@ bool Facts::follows(const z3::expr& e) {
   z3::check_result result = solver_.check();
   if (result == z3::unknown) {
     z3::solver again(c_);  // not step by step it knows more methods
-    again.set("timeout", kMilliseconds);
+    again.set("rlimit", kEffort);
     for (const z3::expr& each : solver_.assertions()) again.add(each);
     result = again.check();
   }

@@ -18,9 +18,9 @@ namespace tw::test {
 /// memory, is an unknown that equals only what is computed from the same at the same step.
 class Facts {
  public:
-  /// Knows sizes, some of them by name, blocks and threads of the launch.
+  /// Knows sizes, blocks and threads of the launch, and of the sizes some conditions more.
   Facts(const ir::Program& program, const ir::Launch& launch,
-        const std::map<std::string, int64_t>& sizes);
+        const std::vector<std::string>& conditions);
 
   /// Facts learned in its lifetime are forgotten with it.
   class Scope {
@@ -39,7 +39,7 @@ class Facts {
    public:
     explicit Fresh(Facts& facts) : facts_(facts), kept_(facts.c_) {
       std::swap(facts_.solver_, kept_);
-      facts_.solver_.set("timeout", kMilliseconds);
+      facts_.solver_.set("rlimit", kEffort);
       for (const z3::expr& each : facts_.outer_) facts_.solver_.add(each);
     }
     Fresh(const Fresh&) = delete;
@@ -74,7 +74,7 @@ class Facts {
   z3::expr renamed(const z3::expr& e);
 
  private:
-  static constexpr unsigned kMilliseconds = 300;  // of one proof
+  static constexpr unsigned kEffort = 1'000'000;  // of one proof; about a third of a second
 
   z3::expr integer(const ir::Expr& e);
   z3::expr operation(const ir::Op& op);

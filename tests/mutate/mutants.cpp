@@ -1,11 +1,12 @@
 #include "tests/mutate/mutants.h"
 
 #include <algorithm>
-#include <chrono>
-#include <map>
+#include <ctime>
 #include <optional>
+#include <sstream>
 
-#include "tests/mutate/library.h"
+#include "tests/support/golden.h"
+#include "tilewright/base/error.h"
 #include "tilewright/base/format.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"
@@ -15,62 +16,89 @@ namespace {
 
 bool has_vectors(const ir::Program& program) {
   bool found = false;
-  for (const ir::Stmt& launch : program.launches) {
-    ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
-      const auto* move = s.try_as<ir::Move>();
-      if (move == nullptr) return;
-      for (const ir::Buffer& b : {move->src, move->dst}) {
-        found = found || b.root().space() == ir::MemSpace::global;
-      }
-    });
-  }
+  ir::for_each_stmt(program.launches.front(), [&](const ir::Stmt& s) {
+    const auto* move = s.try_as<ir::Move>();
+    if (move == nullptr) return;
+    for (const ir::Buffer& b : {move->src, move->dst}) {
+      found = found || b.root().space() == ir::MemSpace::global;
+    }
+  });
   return found;
+}
+
+std::vector<sim::Call> calls_of(const LibraryLaunch& launch) {
+  std::vector<sim::Call> list;
+  for (const sim::OwnedCall& call : launch.calls) list.push_back(call.call());
+  return list;
 }
 
 }  // namespace
 
-std::vector<sim::Call> LibraryLaunch::all_calls() const {
-  std::vector<sim::Call> list;
-  for (const sim::OwnedCall& call : calls) list.push_back(call.call());
-  return list;
+Launches::Launches()
+    : watch_([this](const ir::Program& program, const sim::Call& call, const auto& run) {
+        const auto [at, is_new] = known_.emplace(ir::canonical_text(program), all_.size());
+        if (is_new) {
+          all_.push_back({now_->kernel,
+                          now_->what + (has_vectors(program) ? ", with vectors" : ""),
+                          program,
+                          now_->facts,
+                          {}});
+        }
+        LibraryLaunch& launch = all_[at->second];
+        launch.calls.emplace_back(program, call);
+        const std::clock_t start = std::clock();
+        run();
+        const double passed = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+        launch.seconds = std::max(launch.seconds, passed);
+      }) {}
+
+void Launches::run(const LibraryCase& each, Place& place) {
+  now_ = &each;
+  std::optional<MayStop> may_stop;
+  if (each.stops) may_stop.emplace();
+  each.run(place);
 }
 
 std::vector<LibraryLaunch> library_launches(const std::vector<std::string>& kernels) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<LibraryLaunch> launches;
-  std::map<std::string, size_t> known;  // by program
-  const LibraryCase* now = nullptr;
-  const OnLaunch watch([&](const ir::Program& program, const sim::Call& call) {
-    const auto [at, is_new] = known.emplace(ir::canonical_text(program), launches.size());
-    if (is_new) {
-      launches.push_back({now->kernel,
-                          format("{}{}", now->what, has_vectors(program) ? ", with vectors" : ""),
-                          program,
-                          now->always,
-                          {}});
-    }
-    LibraryLaunch& launch = launches[at->second];
-    launch.calls.emplace_back(program, call);
-    const sim::OwnedCall& owned = launch.calls.back();
-    const auto start = Clock::now();
-    sim::run_twin(program, sim::OwnedCall(program, owned.call()).call().arguments,
-                  {.symbols = owned.call().symbols});
-    const std::chrono::duration<double> passed = Clock::now() - start;
-    launch.seconds = std::max(launch.seconds, passed.count());
-  });
+  Launches launches;
   for (const LibraryCase& each : library_cases()) {
     const bool wanted =
         kernels.empty() || std::find(kernels.begin(), kernels.end(), each.kernel) != kernels.end();
     if (!wanted) continue;
-    now = &each;
-    std::optional<MayStop> may_stop;
-    if (each.stops) may_stop.emplace();
     for (const int64_t skew : {0, 1}) {
       Place place(Where::twin, skew);
-      each.run(place);
+      launches.run(each, place);
     }
   }
-  return launches;
+  return std::move(launches.all());
+}
+
+LaunchJudge::LaunchJudge(const LibraryLaunch& launch)
+    : count_(sim::count_mutants(launch.program)),
+      judge_(launch.program, calls_of(launch), {1, 2},
+             [&launch](const sim::Mutant& m) { return why_equivalent(launch, m); }) {}
+
+std::string explanation(const std::string& kernel, const std::string& mutant) {
+  // kernel | part of the mutant's name | explanation
+  struct Row {
+    std::string kernel, part, text;
+  };
+  static const std::vector<Row> rows = [] {
+    std::vector<Row> list;
+    std::istringstream file(read_file(source_path("tests/mutate/survivors.txt")));
+    for (std::string line; std::getline(file, line);) {
+      if (line.empty() || line.starts_with("#")) continue;
+      const size_t first = line.find(" | "), last = line.rfind(" | ");
+      TW_CHECK(first < last && last != std::string::npos, "survivors.txt: {}", line);
+      list.push_back(
+          {line.substr(0, first), line.substr(first + 3, last - first - 3), line.substr(last + 3)});
+    }
+    return list;
+  }();
+  for (const Row& row : rows) {
+    if (row.kernel == kernel && mutant.find(row.part) != std::string::npos) return row.text;
+  }
+  return {};
 }
 
 }  // namespace tw::test

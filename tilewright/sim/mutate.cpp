@@ -42,7 +42,7 @@ class Mutator : public ir::Rewriter {
  private:
   /// Whether this is the change that is wanted.
   bool turn(SourceLoc where, const std::function<std::string()>& name) {
-    if (next_++ != wanted_) return false;
+    if (declares_ || next_++ != wanted_) return false;
     where_ = where;
     name_ = (where.known() ? where.text() + ": " : "") + name();
     return true;
@@ -78,7 +78,7 @@ class Mutator : public ir::Rewriter {
 
   size_t wanted_, next_ = 0;
   bool trap_;
-  bool in_declaration_ = false;  // the change is in one: uses of the buffer are yet to follow
+  bool declares_ = false;
   std::string name_;
   SourceLoc where_;
 };
@@ -273,15 +273,16 @@ Expr Mutator::chain(const Expr& e) {
   return changed ? join(parts.size()) : e;
 }
 
+/// The extents of a buffer change nothing but what counts as outside.
 ir::Buffer Mutator::rewrite_declaration(const ir::Buffer& buffer) {
-  const bool before = applied();
-  const ir::Buffer next = Rewriter::rewrite_declaration(buffer);
-  in_declaration_ = in_declaration_ || (applied() && !before);
+  const bool outer = std::exchange(declares_, true);
+  ir::Buffer next = Rewriter::rewrite_declaration(buffer);
+  declares_ = outer;
   return next;
 }
 
 Stmt Mutator::rewrite(const Stmt& s) {
-  if (!s || (applied() && !in_declaration_)) return s;
+  if (!s || applied()) return s;
   if (s.is<ir::Assume>()) return s;  // for the compiler: nothing that the kernel does
   if (const auto* launch = s.try_as<ir::Launch>(); launch != nullptr && launch->guard) {
     // Which launch runs is the host's business.
@@ -313,7 +314,7 @@ Stmt Mutator::rewrite(const Stmt& s) {
 }
 
 Expr Mutator::rewrite(const Expr& e) {
-  if (!e || (applied() && !in_declaration_)) return e;
+  if (!e || applied()) return e;
   std::optional<Expr> other;
   if (const auto* op = e.try_as<ir::Op>()) {
     if (op->code == OpCode::land || op->code == OpCode::lor) return chain(e);

@@ -1,79 +1,104 @@
-// tw-mutate: all mutants of the library in the twin (./dev mutate), or of the functions that are
-// named. Prints a line for each launch, what survived, and why others do the same as the program.
+// tw-mutate: all mutants of the library in the twin. tools/mutants.py runs it (./dev mutate).
 #include <chrono>
 #include <cstdio>
-#include <exception>
-#include <map>
+#include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include "tests/mutate/mutants.h"
 #include "tilewright/base/format.h"
+#include "tilewright/ir/text.h"
 
-namespace tw::test {
+namespace tw {
 namespace {
 
-struct Totals {
-  size_t all = 0, caught = 0, equivalent = 0;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::vector<std::string> kernels;
+  std::string json;
+  bool names = false, print = false, check = false;
 };
 
-void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
-
-void judge_all(const LibraryLaunch& launch, Totals& totals) {
+/// Judges all mutants of a launch. With `check` those that are caught must not count as equivalent,
+/// but where the twin reports that a register is read before it is written.
+Json judge_all(const test::LibraryLaunch& launch, bool check) {
   const auto start = std::chrono::steady_clock::now();
-  sim::Judge judge(launch.program, launch.all_calls(), {1, 2},
-                   [&](const sim::Mutant& m) { return why_equivalent(launch, m); });
-  const size_t count = sim::count_mutants(launch.program);
-  std::map<sim::Fate, size_t> fates;
-  std::map<std::string, size_t> reasons;  // of those that do the same
-  std::string survivors;
-  for (size_t i = 0; i < count; ++i) {
+  test::LaunchJudge judge(launch);
+  size_t reported = 0, differs = 0;
+  Json equivalent = Json::object(), survivors = Json::array(), wrong = Json::array();
+  for (size_t i = 0; i < judge.count(); ++i) {
     const sim::Mutant mutant = sim::mutant(launch.program, i);
     const sim::Verdict verdict = judge.judge(mutant);
-    ++fates[verdict.fate];
-    if (verdict.fate == sim::Fate::equivalent) {
-      ++reasons[verdict.text];
-    } else if (!verdict.is_caught()) {
-      survivors +=
-          format("  {} {}\n", verdict.fate == sim::Fate::unreached ? "unreached" : "survived",
-                 mutant.name);
+    switch (verdict.fate) {
+      case sim::Fate::reported:
+        ++reported;
+        break;
+      case sim::Fate::differs:
+        ++differs;
+        break;
+      case sim::Fate::equivalent:
+        equivalent[verdict.text] = equivalent.value(verdict.text, 0) + 1;
+        break;
+      case sim::Fate::survived:
+      case sim::Fate::unreached:
+        survivors.push_back({{"number", i},
+                             {"name", mutant.name},
+                             {"reached", verdict.fate == sim::Fate::survived},
+                             {"why", test::explanation(launch.kernel, mutant.name)}});
+    }
+    const bool is_unwritten = verdict.text.find("uninitialized_read") != std::string::npos;
+    if (check && verdict.is_caught() && !is_unwritten) {
+      const std::string why = test::why_equivalent(launch, mutant);
+      if (!why.empty()) wrong.push_back(format("{}: {}; {}", mutant.name, why, verdict.text));
     }
   }
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-  const size_t caught = fates[sim::Fate::reported] + fates[sim::Fate::differs];
-  totals.all += count;
-  totals.caught += caught;
-  totals.equivalent += fates[sim::Fate::equivalent];
-  print(format("{} [{}]: {} mutants, {} reported, {} differ, {} equivalent, {:.1f} s\n{}",
-               launch.kernel, launch.what, count, fates[sim::Fate::reported],
-               fates[sim::Fate::differs], fates[sim::Fate::equivalent], passed.count(), survivors));
-  for (const auto& [reason, times] : reasons) {
-    print(format("  equivalent, {} times: {}\n", times, reason));
-  }
+  Json result = {{"kernel", launch.kernel},      {"what", launch.what},
+                 {"calls", launch.calls.size()}, {"twin_seconds", launch.seconds},
+                 {"mutants", judge.count()},     {"reported", reported},
+                 {"differs", differs},           {"equivalent", std::move(equivalent)},
+                 {"survivors", survivors},       {"seconds", passed.count()}};
+  if (check) result["wrong"] = std::move(wrong);
+  return result;
 }
 
-int run(const std::vector<std::string>& kernels) {
-  Totals totals;
-  for (const LibraryLaunch& launch : library_launches(kernels)) judge_all(launch, totals);
-  const size_t left = totals.all - totals.caught - totals.equivalent;
-  print(format("{} mutants, {} caught, {} equivalent, {} left: {:.2f} % caught\n", totals.all,
-               totals.caught, totals.equivalent, left,
-               100.0 * static_cast<double>(totals.caught) /
-                   static_cast<double>(std::max<size_t>(totals.caught + left, 1))));
-  return totals.all == 0 ? 1 : 0;
+int run(const Options& options) {
+  if (options.names) {
+    std::set<std::string> names;
+    for (const test::LibraryCase& each : test::library_cases()) names.insert(each.kernel);
+    for (const std::string& name : names) std::printf("%s\n", name.c_str());
+    return 0;
+  }
+  std::ofstream file;
+  if (!options.json.empty()) file.open(options.json);
+  for (const test::LibraryLaunch& launch : test::library_launches(options.kernels)) {
+    if (options.print) {
+      std::printf("# %s, %s\n%s\n", launch.kernel.c_str(), launch.what.c_str(),
+                  ir::print(launch.program).c_str());
+      continue;
+    }
+    const std::string line = judge_all(launch, options.check).dump();
+    (file.is_open() ? file << line << std::endl : std::cout << line << std::endl);
+  }
+  return 0;
 }
 
 }  // namespace
-}  // namespace tw::test
+}  // namespace tw
 
 int main(int argc, char** argv) {
-  try {
-    return tw::test::run({argv + 1, argv + argc});
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  tw::Options options;
+  CLI::App app("All mutants of the library's kernels in the twin, a line of JSON a launch.");
+  app.add_option("kernels", options.kernels, "functions of the library; none: all");
+  app.add_option("--json", options.json, "the file for the results, instead of standard output");
+  app.add_flag("--names", options.names, "print the functions that there are");
+  app.add_flag("--print", options.print, "print the lowered launches");
+  app.add_flag("--check", options.check, "look for caught mutants that count as equivalent");
+  CLI11_PARSE(app, argc, argv);
+  return tw::run(options);
 }
