@@ -16,6 +16,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
 
 class CudaCompile : public testing::Test {
  protected:
@@ -124,6 +126,41 @@ TEST_F(CudaCompile, WhatMostCallsDontNeedIsCompiledByTheCallThatDoes) {
   EXPECT_THAT(entries, ElementsAre("twice_main_0", "twice_main_1", "twice_main_1"));
 }
 
+// Of three launches for different sizes, each comes alone.
+TEST_F(CudaCompile, EachLaunchThatStandsInIsCompiledByItself) {
+  const test::WithFakeDriver driver(test::hoppers(1));
+  const ir::Program program = ir::parse_program(R"(tilewright ir 1
+    program "sizes" {
+      symbol n: i64
+      input X: f32[n]
+      output Y: f32[n]
+      launch b in n // 4 with name="four", guard=n % 4 == 0 {
+        parallel i in 4 { Y[b * 4 + i] = X[b * 4 + i] * 4.0 }
+      }
+      launch b in n // 2 with name="two", guard=n % 2 == 0 {
+        parallel i in 2 { Y[b * 2 + i] = X[b * 2 + i] * 2.0 }
+      }
+      launch b in n with name="one" { Y[b] = X[b] }
+    })");
+  const backend::Artifact artifact = compile_program(program, "cuda:sm_90a", nullptr);
+  const runtime::LoadedKernel kernel(artifact.metadata, load_cubin(artifact));
+  const auto call = [&](int64_t n) {
+    const Device device{DeviceKind::cuda, 0};
+    const Tensor x(reinterpret_cast<void*>(uintptr_t{0x10000}), f32, {n}, device);
+    const Tensor y(reinterpret_cast<void*>(uintptr_t{0x20000}), f32, {n}, device);
+    const Arg args[] = {x, y};
+    kernel(args);
+    return test::fake().launches.back().entry;
+  };
+  EXPECT_THAT(call(7), StartsWith("sizes_one"));
+  EXPECT_THAT(test::fake().loaded, SizeIs(1));
+  EXPECT_THAT(call(6), StartsWith("sizes_two"));
+  EXPECT_THAT(call(10), StartsWith("sizes_two"));
+  EXPECT_THAT(test::fake().loaded, SizeIs(2));
+  EXPECT_THAT(call(8), StartsWith("sizes_four"));
+  EXPECT_THAT(test::fake().loaded, SizeIs(3));
+}
+
 TEST_F(CudaCompile, ExportedCodeAndTextsHaveAllOfIt) {
   const backend::Artifact artifact = compile_program(in_vectors(), "cuda:sm_90a", nullptr);
   const std::string whole = whole_code(artifact);
@@ -135,17 +172,19 @@ TEST_F(CudaCompile, ExportedCodeAndTextsHaveAllOfIt) {
 }
 
 TEST_F(CudaCompile, CodeThatCantBeCompiledLaterSaysWhyItIsNeeded) {
-  const Deferred broken{{"f"}, {"--fmad=false"}, "#ifdef TW_DEFERRED_PART\nwrong\n#endif\n"};
+  const Deferred broken{{"f"}, {"--fmad=false"}, "#if TW_PART == 1\nwrong\n#endif\n"};
   const Deferred again = deferred_from_text(to_text(broken));
   EXPECT_EQ(again.entries, broken.entries);
   EXPECT_EQ(again.flags, broken.flags);
   EXPECT_EQ(again.source, broken.source);
   const Deferred unknown{{"f"}, {"--no-such-flag"}, ""};
   try {
-    compile_deferred(unknown, "twice", all_targets().front());
+    compile_deferred(unknown, "f", "twice", all_targets().front());
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
-    EXPECT_THAT(std::string(error.what()), HasSubstr("twice: a tensor isn't aligned to 16 bytes"));
+    EXPECT_THAT(std::string(error.what()),
+                HasSubstr("twice: these sizes, strides or addresses (not all multiples of 16 "
+                          "bytes, say) take 'f'"));
   }
 }
 

@@ -90,7 +90,7 @@ backend::Artifact compile_source(const std::string& source, runtime::KernelMetad
   std::string later;
   if (in_parts) {
     later = to_text(Deferred{std::move(deferred), flags, source});
-    flags.push_back(format("-D{}", kFirstPart));
+    flags.push_back(format("-D{}=0", kPart));
   }
   Translated made = report.timed("nvrtc", [&] {
     return translate({.name = program.name,

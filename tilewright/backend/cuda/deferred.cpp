@@ -1,5 +1,7 @@
 #include "tilewright/backend/cuda/deferred.h"
 
+#include <algorithm>
+
 #include "tilewright/backend/backend.h"
 #include "tilewright/backend/cuda/emit/emit.h"
 #include "tilewright/backend/cuda/toolchain/toolchain.h"
@@ -49,18 +51,22 @@ Deferred deferred_from_text(std::string_view text) {
   return deferred;
 }
 
-std::string compile_deferred(const Deferred& deferred, const std::string& name,
-                             const Target& target) {
+bool Deferred::contains(std::string_view entry) const {
+  return std::ranges::count(entries, entry) > 0;
+}
+
+std::string compile_deferred(const Deferred& deferred, const std::string& entry,
+                             const std::string& name, const Target& target) {
+  const auto part = 1 + (std::ranges::find(deferred.entries, entry) - deferred.entries.begin());
   std::vector<std::string> flags = deferred.flags;
-  flags.push_back(format("-D{}", kDeferredPart));
+  flags.push_back(format("-D{}={}", kPart, part));
   try {
     return cached({.name = name, .source = deferred.source, .flags = std::move(flags)}, target);
   } catch (Error& error) {
     error.note(
-        "{}: a tensor isn't aligned to 16 bytes, or a stride has no such multiple: the code for "
-        "that "
-        "is compiled when it is first needed",
-        name);
+        "{}: these sizes, strides or addresses (not all multiples of 16 bytes, say) take '{}', "
+        "which is compiled when it is first needed",
+        name, entry);
     throw;
   }
 }

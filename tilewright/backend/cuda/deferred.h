@@ -1,4 +1,4 @@
-// Entries that most calls don't need: kept as source, and compiled when one of them is launched.
+// Entries that most calls don't need: kept as source, each compiled when it is first launched.
 #pragma once
 
 #include <string>
@@ -12,17 +12,18 @@ namespace tw::cuda {
 
 /// What Artifact::deferred holds.
 struct Deferred {
-  std::vector<std::string> entries;
-  std::vector<std::string> flags;  // of the program
-  std::string source;              // of all entries; emit.h names the macros that choose
+  std::vector<std::string> entries;  // of parts 1, 2, ... of the source
+  std::vector<std::string> flags;    // of the program
+  std::string source;                // of all entries; kPart of emit.h chooses
+  bool contains(std::string_view entry) const;
 };
 std::string to_text(const Deferred& deferred);
 Deferred deferred_from_text(std::string_view text);
 
-/// The code of the deferred entries of the kernel `name`: from the disk cache, else from NVRTC,
-/// which if it is missing is an Error that says why it is needed.
-std::string compile_deferred(const Deferred& deferred, const std::string& name,
-                             const Target& target);
+/// The code of a deferred entry of the kernel `name`: from the disk cache, else from NVRTC, which
+/// if it is missing is an Error that says why it is needed.
+std::string compile_deferred(const Deferred& deferred, const std::string& entry,
+                             const std::string& name, const Target& target);
 
 /// The artefact's code with all entries, compiled anew where some are deferred.
 std::string whole_code(const runtime::Artifact& artifact);

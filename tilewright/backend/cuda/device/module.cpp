@@ -44,6 +44,7 @@ struct Entry {
   Variant variant;
   const std::string* kernel;
   bool is_deferred = false;
+  std::string code;  // of a deferred entry, once it is compiled
   std::array<std::atomic<const Loaded*>, kMaxGpus> on{};
 };
 
@@ -81,7 +82,7 @@ class CubinModule : public runtime::Module {
         TW_REQUIRE(variant.maps.size() <= kMaxMaps,
                    "{}: {} boxes of tensors, a launch has {} at most", name_, variant.maps.size(),
                    kMaxMaps);
-        entry.is_deferred = std::ranges::count(deferred_.entries, variant.entry) > 0;
+        entry.is_deferred = deferred_.contains(variant.entry);
       }
     }
   }
@@ -108,10 +109,10 @@ class CubinModule : public runtime::Module {
         return *ready;
       }
     }
-    load(device, entry.is_deferred);
+    load(device, entry);
     return *entry.on[static_cast<size_t>(device)].load(std::memory_order_acquire);
   }
-  void load(int device, bool deferred);
+  void load(int device, const Entry& wanted);
   void prepare(Entry& entry, Gpu& gpu, CUmodule module);
   void set_config(const Variant& variant, Loaded& ready) const;
   void check_shared_memory(const Variant& variant, const Gpu& gpu, CUfunction function) const;
@@ -121,20 +122,20 @@ class CubinModule : public runtime::Module {
   const Target& target_;
   const std::string code_;
   Deferred deferred_;
-  std::string deferred_code_;  // once it is compiled
   std::deque<Entry> entries_;
   std::mutex mutex_;  // of those who load
   std::deque<Loaded> all_loaded_;
 };
 
-/// Makes the entries that are deferred, or those that aren't, ready on a device.
-void CubinModule::load(int device, bool deferred) {
+/// Makes an entry ready on a device: alone if it is deferred, else with all that aren't.
+void CubinModule::load(int device, const Entry& wanted) {
   Gpu& gpu = Gpu::numbered(device);
   gpu.require_healthy(name_);
   const std::lock_guard lock(mutex_);
   std::vector<Entry*> entries;
   for (Entry& entry : entries_) {
-    if (entry.is_deferred == deferred) entries.push_back(&entry);
+    const bool together = !wanted.is_deferred && !entry.is_deferred;
+    if (together || &entry == &wanted) entries.push_back(&entry);
   }
   if (entries.front()->on[static_cast<size_t>(device)] != nullptr) return;  // by another thread
   const DeviceFacts& facts = gpu.facts();
@@ -147,14 +148,15 @@ void CubinModule::load(int device, bool deferred) {
     }
     throw error;
   }
-  if (deferred && deferred_code_.empty()) {
-    deferred_code_ = compile_deferred(deferred_, name_, target_);
+  std::string& own_code = entries.front()->code;
+  if (wanted.is_deferred && own_code.empty()) {
+    own_code = compile_deferred(deferred_, wanted.variant.entry, name_, target_);
   }
   const ContextScope scope(gpu);
   const RelaxedCapture relaxed(gpu.api());
   CUmodule module = nullptr;
   const CUresult result =
-      gpu.api().module_load(&module, (deferred ? deferred_code_ : code_).data());
+      gpu.api().module_load(&module, (wanted.is_deferred ? own_code : code_).data());
   if (result != CUDA_SUCCESS) gpu.fail(result, name_, "loading its code", /*waited=*/false);
   // The first entry comes last: it says that all are there.
   for (size_t i = entries.size(); i-- > 0;) prepare(*entries[i], gpu, module);

@@ -45,14 +45,13 @@ EmitOptions emit_options(const ir::Program& program);
 std::string emit_source(const ir::Program& program, const EmitOptions& options,
                         const std::vector<std::string>& entries);
 
-/// Whether launch i only stands in for the one before it, where the vectors of that one need more
-/// of a tensor's address or strides than a call gives. Most calls don't run it.
+/// Whether launch i only stands in for the one before it, where sizes, strides or an address aren't
+/// as that one needs them. Most calls don't run it.
 bool is_deferred(const ir::Program& program, size_t i);
 
-/// Macros of the source: with the first defined it has the launches that aren't deferred, with the
-/// second those that are, else all.
-inline constexpr const char* kFirstPart = "TW_FIRST_PART";
-inline constexpr const char* kDeferredPart = "TW_DEFERRED_PART";
+/// A macro that chooses a part of the source: 0 the launches that aren't deferred, 1, 2, ... one of
+/// those that are, in their order. Where it isn't defined, the source has all launches.
+inline constexpr const char* kPart = "TW_PART";
 
 /// A name as C++ has them, as near to `name` as can be; for entries.
 std::string legal_name(std::string_view name);

@@ -164,7 +164,7 @@ std::string Emitter::kernel(const ir::Program& program, const ir::Launch& launch
 }
 
 bool is_deferred(const ir::Program& program, size_t i) {
-  return i > 0 && !program.launches[i - 1].as<ir::Launch>().aligned.empty();
+  return i > 0 && program.launches[i - 1].as<ir::Launch>().is_conditional();
 }
 
 std::string emit_source(const ir::Program& program, const EmitOptions& options,
@@ -175,13 +175,15 @@ std::string emit_source(const ir::Program& program, const EmitOptions& options,
   std::string kernels;
   bool in_parts = false;
   for (size_t i = 0; i < entries.size(); ++i) in_parts = in_parts || is_deferred(program, i);
+  size_t parts = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     Emitter emitter(options);
     const std::string kernel =
         emitter.kernel(program, program.launches[i].as<ir::Launch>(), entries[i], helpers);
-    kernels += in_parts ? format("\n#ifndef {}\n{}#endif\n",
-                                 is_deferred(program, i) ? kFirstPart : kDeferredPart, kernel)
-                        : "\n" + kernel;
+    const size_t part = is_deferred(program, i) ? ++parts : 0;
+    kernels += in_parts
+                   ? format("\n#if !defined({0}) || {0} == {1}\n{2}#endif\n", kPart, part, kernel)
+                   : "\n" + kernel;
   }
   std::string generated;
   for (const auto& [name, text] : helpers) generated += text;
