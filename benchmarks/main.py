@@ -52,6 +52,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         "--accept", action="store_true", help="keep this result in benchmarks/results/"
     )
     parser.add_argument(
+        "--charts",
+        metavar="FILE",
+        type=Path,
+        help="draw the charts of an accepted result beside it, and measure nothing",
+    )
+    parser.add_argument(
         "--check",
         action="store_true",
         help="fail if a case is slower than in the last result accepted on such a device",
@@ -185,6 +191,12 @@ def main(arguments: list[str]) -> int:
     if options.list:
         for name, text in (SUITES | GPU_SUITES).items():
             print(f"{name:<10} {text}")
+        return 0
+    if options.charts:
+        from charts import draw_charts
+
+        for path in draw_charts(options.charts):
+            print(path)
         return 0
     restart_in_a_clean_environment(options.threads)
     try:
