@@ -172,8 +172,9 @@ def main() -> int:
     for wrong in whole.wrong:
         print(f"equivalent, but caught: {wrong}")
     if args.record and not args.kernels:
-        version = subprocess.run([args.tool, "--version"], capture_output=True, text=True).stdout
-        record(args.record, tables(totals, whole), version.strip())
+        commit = ["git", "rev-parse", "--short", "HEAD"]
+        version = subprocess.run(commit, check=True, capture_output=True, text=True).stdout
+        record(args.record, tables(totals, whole), f"commit {version.strip()}")
     return int(whole.share < WANTED or bool(unexplained) or bool(whole.wrong))
 
 

@@ -22,11 +22,16 @@ using test::LibraryLaunch;
 using test::Place;
 using test::Where;
 
+/// Under a sanitizer the twin takes five times as long; there the slowest functions are left out.
+bool is_wanted(const std::string& kernel) {
 #ifdef TW_SANITIZED
-constexpr bool kSanitized = true;  // the twin takes ten times as long: one case of each function
+  static const std::set<std::string> slow = {
+      "argmax", "attention", "attention_packed", "batched_gemm", "gemm", "gemm_fp8", "max"};
+  return !slow.contains(kernel);
 #else
-constexpr bool kSanitized = false;
+  return !kernel.empty();
 #endif
+}
 
 /// Sums of up to 1032 terms and exponents of up to 800 are off by as many roundings, running sums
 /// have 8173 terms, and attention rounds its weights to the dtype; what is not a float of 16 bits
@@ -52,10 +57,9 @@ struct LibraryRun {
   size_t cases = 0, all_cases = 0;
 
   LibraryRun() {
-    std::set<std::string> seen;
     for (const LibraryCase& each : test::library_cases()) {
       ++all_cases;
-      if (kSanitized && !seen.insert(each.kernel).second) continue;
+      if (!is_wanted(each.kernel)) continue;
       ++cases;
       const std::string what = format("{}, {}", each.kernel, each.what);
       SCOPED_TRACE(what);
@@ -79,7 +83,7 @@ TEST(LibrarySlow, DoesInTheTwinWhatItDoesOnTheCpu) {
   LibraryRun& run = library_run();
   std::cout << format("{} of {} cases, {} launches\n", run.cases, run.all_cases,
                       run.launches.all().size());
-  EXPECT_GE(run.launches.all().size(), kSanitized ? 60U : 300U);
+  EXPECT_GE(run.launches.all().size(), 300U);
 }
 
 TEST(LibrarySlow, SampledMutantsAreCaught) {
