@@ -16,7 +16,7 @@ using ir::Stmt;
 
 // Below a few lines there is nothing to gain; beyond L2 the lines would be gone
 // before they are read.
-constexpr int64_t kLeastBytes = 1024, kMostBytes = 512 * 1024;
+constexpr int64_t kLeastBytes = 1024, kMostBytes = int64_t{512} * 1024;
 
 bool loads_global(const ir::Copy& copy) {
   return copy.src.buffer.space() == ir::MemSpace::global && !copy.transpose;

@@ -167,6 +167,7 @@ std::pair<int64_t, int64_t> staged_tile(int64_t batch, int64_t m, int64_t n, int
                                                                {256, 256},
                                                                {128, 256},
                                                                {64, 128}}};
+  constexpr int64_t kLargeTile = int64_t{256} * 512;
   constexpr double kPacking = 50;  // rows or columns whose multiplies take as long as packing one
   const int64_t threads = runtime::thread_count();
   std::pair<int64_t, int64_t> best = kTiles.back();
@@ -177,7 +178,7 @@ std::pair<int64_t, int64_t> staged_tile(int64_t batch, int64_t m, int64_t n, int
     if (!has_large_cache() && sums > second_level_cache()) continue;
     const int64_t rows = tile_size(m, 16, most_rows), columns = tile_size(n, 64, most_columns);
     const int64_t blocks = batch * lang::cdiv(m, rows) * lang::cdiv(n, columns);
-    const int64_t wanted = threads * (most_rows * most_columns > 256 * 512 ? 2 : 1);
+    const int64_t wanted = threads * (most_rows * most_columns > kLargeTile ? 2 : 1);
     if (blocks < wanted) continue;
     const auto height = static_cast<double>(rows), width = static_cast<double>(columns);
     const double time = static_cast<double>(lang::cdiv(blocks, threads)) *

@@ -17,7 +17,6 @@
 namespace tw::cuda {
 namespace {
 
-using runtime::KernelMetadata;
 using runtime::LaunchRequest;
 using runtime::Variant;
 
