@@ -186,11 +186,16 @@ void bind_kernel(nb::module_& m) {
       .def_prop_ro(
           "warnings", [](const Kernel& k) { return to_text(k.diagnostics()); },
           "What the static checks found, a line each; empty when it came from a cache.")
-      .def("explain", &Kernel::explain,
-           "Signature, launches with grids and variants, and what it took to compile.")
+      .def("explain", &Kernel::explain, nb::call_guard<nb::gil_scoped_release>(),
+           "Signature, launches with grids and variants, what it took to compile; for a GPU also "
+           "which instructions each line got and why, barriers, registers, and shared memory.")
       .def(
           "text", [](const Kernel& k, const std::string& name) { return k.text(name); }, "name"_a,
-          "A text made while compiling with keep_texts: the IR after a pass, 'llvm', 'asm'.")
+          "A text made while compiling with keep_texts: the IR after a pass, 'llvm', 'asm'; for a\n"
+          "GPU 'cuda', 'ptx', 'sass', 'layouts'.")
+      .def("replace_source", &Kernel::replace_source, "source"_a,
+           nb::call_guard<nb::gil_scoped_release>(),
+           "The kernel with another source in the place of text('cuda'), for experiments.")
       .def(
           "export_object",
           [](const Kernel& k, const std::string& path) {

@@ -11,4 +11,12 @@ std::string Backend::disassembly(const Artifact& artifact) const {
       .help("compile it with keep_texts and ask for \"asm\"");
 }
 
+std::string Backend::explain(const ir::Program&, const std::string&) const { return {}; }
+
+Artifact Backend::replace_source(const Artifact& artifact, const std::string&,
+                                 const ir::Program&) const {
+  throw Error({}, {}, "{}: code for {} is not made from a source that could be replaced",
+              artifact.metadata.name, artifact.metadata.target);
+}
+
 }  // namespace tw::backend

@@ -86,6 +86,13 @@ class Backend {
   virtual std::unique_ptr<runtime::Module> load(const Artifact& artifact) const = 0;
   /// The code in the form that is loaded without this backend (runtime/artifact.h).
   virtual std::string exported_code(const Artifact& artifact) const = 0;
+  /// What the author may want to know of the kernel of a program: instructions and why they were
+  /// chosen, memory, registers. May take as long as compiling. Empty where there is nothing to say.
+  virtual std::string explain(const ir::Program& program, const std::string& target) const;
+  /// The artefact with the code of another source, which has the same entries. A backend without
+  /// sources is an Error.
+  virtual Artifact replace_source(const Artifact& artifact, const std::string& source,
+                                  const ir::Program& program) const;
   /// The machine code as text, by a tool of others. A backend or machine without one is an Error.
   virtual std::string disassembly(const Artifact& artifact) const;
 };

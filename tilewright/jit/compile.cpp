@@ -64,8 +64,8 @@ const runtime::DiskCache& disk_cache() {
   return cache;
 }
 
-Content loaded(const backend::Backend& backend, backend::Artifact artifact,
-               backend::CompileReport report, const char* origin) {
+Content loaded(const backend::Backend& backend, const ir::Program& program,
+               backend::Artifact artifact, backend::CompileReport report, const char* origin) {
   auto content = std::make_shared<Kernel::Content>();
   std::shared_ptr<runtime::Module> module = backend.load(artifact);
   content->loaded = std::make_unique<runtime::LoadedKernel>(artifact.metadata, std::move(module));
@@ -73,14 +73,16 @@ Content loaded(const backend::Backend& backend, backend::Artifact artifact,
   content->backend = &backend;
   content->artifact = std::move(artifact);
   content->report = std::move(report);
+  content->program = program;
   return content;
 }
 
-Content from_disk(const backend::Backend& backend, const std::string& key) {
+Content from_disk(const backend::Backend& backend, const ir::Program& program,
+                  const std::string& key) {
   auto files = disk_cache().find(key);
   if (!files || !files->contains("metadata.json") || !files->contains("code")) return nullptr;
   try {
-    return loaded(backend,
+    return loaded(backend, program,
                   {runtime::metadata_from_json(files->at("metadata.json")),
                    std::move(files->at("code")), std::move((*files)["deferred"])},
                   {}, "disk");
@@ -107,12 +109,12 @@ Content build(const backend::Backend& backend, const std::string& target,
     dump->check_passes();
     report.dump = nullptr;
   }
-  return loaded(backend, std::move(artifact), std::move(report), "compiled");
+  return loaded(backend, program, std::move(artifact), std::move(report), "compiled");
 }
 
 Content find_or_build(const backend::Backend& backend, const std::string& target,
                       const ir::Program& program, const std::string& key) {
-  if (Content found = from_disk(backend, key)) return found;
+  if (Content found = from_disk(backend, program, key)) return found;
   Content made = build(backend, target, program, {});
   const backend::Artifact& artifact = made->artifact;
   runtime::CacheFiles files = {{"metadata.json", runtime::to_json(artifact.metadata)},

@@ -31,7 +31,24 @@ std::string Kernel::explain() const {
   if (content_->backend == nullptr) return text + "loaded from an artefact\n";
   text += format("code: {} bytes, {}\n", content_->artifact.code.size(), origin());
   for (const auto& step : steps()) text += format("  {:<24} {:8.3f} ms\n", step.name, step.ms);
-  return text;
+  if (content_->is_edited) return text + "the source is the author's\n";
+  return text + content_->backend->explain(content_->program, metadata().target);
+}
+
+Kernel Kernel::replace_source(const std::string& source) const {
+  TW_REQUIRE(content_->backend != nullptr,
+             "{}: it was loaded from an artefact, which has no source", name());
+  const backend::Backend& backend = *content_->backend;
+  auto content = std::make_shared<Content>();
+  content->artifact = backend.replace_source(content_->artifact, source, content_->program);
+  std::shared_ptr<runtime::Module> module = backend.load(content->artifact);
+  content->loaded =
+      std::make_unique<runtime::LoadedKernel>(content->artifact.metadata, std::move(module));
+  content->origin = "compiled";
+  content->backend = &backend;
+  content->program = content_->program;
+  content->is_edited = true;
+  return Kernel(std::move(content));
 }
 
 std::string Kernel::text(std::string_view name) const {

@@ -36,11 +36,14 @@ class Kernel {
 
   const std::string& name() const;
   const runtime::KernelMetadata& metadata() const;
-  /// Signature, launches with grids and variants, and what it took to compile.
+  /// Signature, launches with grids and variants, what it took to compile; and, of a kernel for a
+  /// GPU, by the author's lines which instructions the operations got and why no better ones,
+  /// barriers with their reasons, and for each launch registers, spills, occupancy and shared
+  /// memory. May take as long as compiling.
   std::string explain() const;
   /// A text made while compiling with `keep_texts`: the IR after a pass, "llvm", "asm", "cuda",
-  /// "ptx". An unknown name is an Error that lists the known ones. "sass" is made when it is asked
-  /// for, by a tool of the toolkit (E-TOOL-01).
+  /// "ptx", "layouts". An unknown name is an Error that lists the known ones. "sass" is made when
+  /// it is asked for, by a tool of the toolkit (E-TOOL-01).
   std::string text(std::string_view name) const;
   /// Steps of the compilation with their times; empty when it came from a cache.
   const std::vector<backend::CompileReport::Step>& steps() const;
@@ -48,6 +51,10 @@ class Kernel {
   const Diagnostics& diagnostics() const;
   /// Where it came from: "compiled", "memory" or "disk".
   const char* origin() const;
+
+  /// The kernel with another source, for experiments: what an author made of text("cuda"). Entries
+  /// and parameters stay as they are. No cache keeps it.
+  Kernel replace_source(const std::string& source) const;
 
   /// Writes an artefact that runs without any compiler library; `load` reads it.
   void export_object(const std::string& path) const;
@@ -64,6 +71,8 @@ struct Kernel::Content {
   // Of a kernel that a backend made; an artefact has neither.
   const backend::Backend* backend = nullptr;
   backend::Artifact artifact;
+  ir::Program program;
+  bool is_edited = false;  // by Kernel::replace_source
   backend::CompileReport report;
 };
 

@@ -16,6 +16,11 @@
 namespace tw::cuda {
 namespace {
 
+using testing::ContainsRegex;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
 ir::Program twice() {
   return ir::parse_program(R"(tilewright ir 1
     program "twice" {
@@ -47,6 +52,39 @@ TEST(CudaExport, AKernelForEachTargetIsWrittenAndReadWithoutADevice) {
     EXPECT_EQ(runtime::to_text(read.metadata()), runtime::to_text(kernel.metadata()));
   }
   std::filesystem::remove(path);
+}
+
+TEST(CudaExplain, SaysWhatAKernelTakesWithoutADevice) {
+  if (nvrtc_file().path.empty()) GTEST_SKIP() << "no NVRTC: " << nvrtc_file().missing;
+  const std::string text = compile(twice(), {.target = "cuda:sm_90a", .cache = false}).explain();
+  EXPECT_THAT(text, ContainsRegex("    loads X by 16 bytes\n"));
+  EXPECT_THAT(text,
+              ContainsRegex("entry twice_0\n  [0-9]+ registers, no spills\n  [0-9]+ blocks "
+                            "of [0-9]+ threads on a multiprocessor: [0-9]+ % of its threads"));
+  EXPECT_THAT(text, HasSubstr("entry twice_1, where the condition of the one before fails"));
+}
+
+TEST(CudaSource, AnEditedOneTakesTheEmittedOnesPlace) {
+  if (nvrtc_file().path.empty()) GTEST_SKIP() << "no NVRTC: " << nvrtc_file().missing;
+  const Kernel kernel = compile(twice(), {.target = "cuda:sm_90a", .keep_texts = true});
+  EXPECT_THAT(kernel.text("layouts"), HasSubstr("parallel loop over i\n"));
+  std::string source = kernel.text("cuda");
+  const std::string marked = source + "extern \"C\" __global__ void marked() {}\n";
+  const Kernel edited = kernel.replace_source(marked);
+  EXPECT_EQ(edited.metadata(), kernel.metadata());
+  EXPECT_THAT(edited.explain(), EndsWith("the source is the author's\n"));
+  const std::string path =
+      std::filesystem::temp_directory_path() / format("tw_edited_{}", getpid());
+  edited.export_object(path);
+  EXPECT_NE(runtime::read_artifact(path).code.find(".text.marked"), std::string::npos);
+  std::filesystem::remove(path);
+  // What is wrong with it is the author's to mend.
+  EXPECT_THAT([&] { kernel.replace_source(source + "wrong;"); },
+              ThrowsMessage<Error>(HasSubstr("twice: NVRTC refuses the source:\ntwice.cu")));
+  EXPECT_THAT([&] { kernel.replace_source(""); },
+              ThrowsMessage<Error>(HasSubstr("twice: its code has no entry 'twice_0'")));
+  EXPECT_THAT([&] { compile(twice(), {.target = "cpu"}).replace_source(""); },
+              ThrowsMessage<Error>(HasSubstr("is not made from a source")));
 }
 
 }  // namespace

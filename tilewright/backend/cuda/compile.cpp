@@ -7,6 +7,7 @@
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
 #include "tilewright/ir/options.h"
+#include "tilewright/pass/thread/explain.h"
 #include "tilewright/pass/thread/thread_pipeline.h"
 
 namespace tw::cuda {
@@ -35,18 +36,30 @@ int param_of(const ir::Program& program, const ir::Buffer& tensor) {
   throw_internal("param", SourceLoc::here(), tensor.name() + " is no parameter");
 }
 
+/// Into the folder of a dump, where there is a disassembler.
+void dump_sass(const std::string& cubin, backend::CompileReport& report) {
+  try {
+    report.add_text("sass", ".sass", disassemble(cubin));
+  } catch (const Error& error) {
+    if (error.code() != codes::tool_01) throw;
+  }
+}
+
 }  // namespace
 
-ir::Program lower(const ir::Program& program, const Target& target,
-                  backend::CompileReport& report) {
+ir::Program lower(const ir::Program& program, const Target& target, backend::CompileReport& report,
+                  pass::Remarks* remarks) {
   pass::RunOptions options;
   if (report.wants_texts()) {
     options.observe = [&](const std::string& name, const ir::Program& after) {
       report.add_program(name, after);
+      if (name.ends_with("_spread_loops")) {
+        report.add_text("layouts", ".txt", pass::draw_layouts(after));
+      }
     };
   }
   const pass::BlockLimits limits{.shared_bytes = target.shared_per_block};
-  pass::RunResult result = pass::run(program, pass::thread_pipeline(limits), options);
+  pass::RunResult result = pass::run(program, pass::thread_pipeline(limits, remarks), options);
   for (const pass::PassTime& time : result.times) {
     report.steps.push_back({time.name, time.seconds * 1e3});
   }
@@ -103,8 +116,27 @@ backend::Artifact compile_source(const std::string& source, runtime::KernelMetad
   if (texts) {
     report.add_text("ptx", ".ptx", std::move(made.ptx));
     report.add_text("nvrtc", ".log", std::move(made.log));
+    if (report.dump != nullptr) dump_sass(made.cubin, report);
   }
   return {std::move(metadata), std::move(made.cubin), std::move(later)};
+}
+
+std::string assembler_report(const std::string& source, const ir::Program& program,
+                             const Target& target) {
+  return translate({.name = program.name,
+                    .source = source,
+                    .flags = flags_of(program),
+                    .assembler_report = true},
+                   target)
+      .log;
+}
+
+backend::Artifact replace_source(const backend::Artifact& artifact, const std::string& source,
+                                 const ir::Program& program) {
+  const Translated made = translate(
+      {.name = program.name, .source = source, .flags = flags_of(program), .is_edited = true},
+      target_named(artifact.metadata.target));
+  return {artifact.metadata, made.cubin};
 }
 
 backend::Artifact compile_program(const ir::Program& program, const std::string& target_name,

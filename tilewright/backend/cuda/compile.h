@@ -7,11 +7,14 @@
 #include "tilewright/backend/backend.h"
 #include "tilewright/backend/cuda/target.h"
 #include "tilewright/ir/nodes.h"
+#include "tilewright/pass/remarks.h"
 
 namespace tw::cuda {
 
-/// Lowers tile IR to thread IR. Its launches have `threads` and `shared_bytes`.
-ir::Program lower(const ir::Program& program, const Target& target, backend::CompileReport& report);
+/// Lowers tile IR to thread IR. Its launches have `threads` and `shared_bytes`. Where somebody
+/// wants them, passes add remarks.
+ir::Program lower(const ir::Program& program, const Target& target, backend::CompileReport& report,
+                  pass::Remarks* remarks = nullptr);
 
 /// What a launch of thread IR needs to know: entries under the names that profilers show, grid
 /// limits, descriptors of tensors.
@@ -27,6 +30,18 @@ backend::Artifact compile_source(const std::string& source, runtime::KernelMetad
                                  const ir::Program& program, const Target& target,
                                  backend::CompileReport& report,
                                  std::vector<std::string> deferred = {});
+
+/// What the assembler says of each entry of a source: registers, spills, memory.
+std::string assembler_report(const std::string& source, const ir::Program& program,
+                             const Target& target);
+
+/// The code of another source with the same entries: what an author made of the emitted one. What
+/// NVRTC refuses is an Error with its messages.
+backend::Artifact replace_source(const backend::Artifact& artifact, const std::string& source,
+                                 const ir::Program& program);
+
+/// For Kernel::explain. Lowers and compiles again, so that compiling itself costs nothing more.
+std::string explain_program(const ir::Program& program, const std::string& target_name);
 
 /// All of it, for a full name of a target.
 backend::Artifact compile_program(const ir::Program& program, const std::string& target_name,

@@ -52,6 +52,13 @@ class CudaBackend : public backend::Backend {
   std::string exported_code(const backend::Artifact& artifact) const override {
     return whole_code(artifact);
   }
+  std::string explain(const ir::Program& program, const std::string& target) const override {
+    return explain_program(program, target);
+  }
+  backend::Artifact replace_source(const backend::Artifact& artifact, const std::string& source,
+                                   const ir::Program& program) const override {
+    return cuda::replace_source(artifact, source, program);
+  }
   std::string disassembly(const backend::Artifact& artifact) const override {
     return disassemble(artifact.code);
   }

@@ -343,6 +343,7 @@ class DropPadding : public ir::Rewriter {
 
 class LowerBlockOps : public ir::Rewriter {
  public:
+  explicit LowerBlockOps(Remarks* remarks) : remarks_(remarks) {}
   using Rewriter::rewrite;
   Stmt rewrite(const Stmt& stmt) override {
     if (!stmt) return stmt;
@@ -352,8 +353,14 @@ class LowerBlockOps : public ir::Rewriter {
       case ir::Kind::Fill:
         return rewrite(lower_fill(stmt.as<ir::Fill>()));
       case ir::Kind::Gemm:
+        remark(stmt,
+               format("gemm: multiply-adds of {}, an element of c by one thread",
+                      stmt.as<ir::Gemm>().c.buffer.dtype()),
+               "tensor cores have no lowering yet");
         return lower_gemm_by_fma(stmt.as<ir::Gemm>());
       case ir::Kind::Scan:
+        remark(stmt, format("{}: a line by one thread", ir::enum_name(stmt.as<ir::Scan>().scan)),
+               "scans over lanes and warps have no lowering yet");
         return lower_scan_by_lines(stmt.as<ir::Scan>());
       case ir::Kind::Reduce:
         return stage_reduce(stmt.as<ir::Reduce>());
@@ -380,13 +387,18 @@ class LowerBlockOps : public ir::Rewriter {
   }
 
  private:
+  void remark(const Stmt& stmt, std::string what, std::string why) const {
+    if (remarks_ != nullptr) remarks_->add({stmt.loc(), std::move(what), std::move(why)});
+  }
+
+  Remarks* remarks_;
   bool in_box_ = false;
 };
 
 }  // namespace
 
-ir::Program lower_block_ops(const ir::Program& program) {
-  return LowerBlockOps().rewrite(DropPadding(program).rewrite(program));
+ir::Program lower_block_ops(const ir::Program& program, Remarks* remarks) {
+  return LowerBlockOps(remarks).rewrite(DropPadding(program).rewrite(program));
 }
 
 }  // namespace tw::pass

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/ir/nodes.h"
+#include "tilewright/pass/remarks.h"
 
 namespace tw::pass {
 
@@ -11,6 +12,6 @@ namespace tw::pass {
 /// a whole fragment of the accumulator's type, with loops before and after where src or dst are
 /// something else. Reducers stay. Needs: tile IR. Guarantees: scheduled tile IR whose only tile
 /// operations are such reductions.
-ir::Program lower_block_ops(const ir::Program& program);
+ir::Program lower_block_ops(const ir::Program& program, Remarks* remarks = nullptr);
 
 }  // namespace tw::pass

@@ -75,6 +75,30 @@ Exchange exchange_of(const std::vector<Digit>& digits, int64_t threads) {
   return result;
 }
 
+/// The instruction that folds a value over the whole warp, if there is one.
+std::optional<ir::WarpCode> whole_warp(ir::ReduceKind kind, DType dtype,
+                                       const std::vector<Digit>& lanes) {
+  int64_t folded = 1;
+  for (const Digit& d : lanes) folded *= d.extent;
+  if (folded != kWarp || (dtype != i32 && dtype != u32)) return {};
+  switch (kind) {
+    case ir::ReduceKind::sum:
+      return ir::WarpCode::reduce_add;
+    case ir::ReduceKind::min:
+      return ir::WarpCode::reduce_min;
+    case ir::ReduceKind::max:
+      return ir::WarpCode::reduce_max;
+    case ir::ReduceKind::bit_and:
+      return ir::WarpCode::reduce_and;
+    case ir::ReduceKind::bit_or:
+      return ir::WarpCode::reduce_or;
+    case ir::ReduceKind::bit_xor:
+      return ir::WarpCode::reduce_xor;
+    default:
+      return {};
+  }
+}
+
 /// Folds `count` values of an array over threads.
 class Combine {
  public:
@@ -107,31 +131,8 @@ class Combine {
     return ir::for_(i, ir::index(0), ir::index(count_), body(i), ir::LoopKind::unrolled);
   }
 
-  /// The instruction that folds a value over the whole warp, if there is one.
-  std::optional<ir::WarpCode> whole_warp(const std::vector<Digit>& lanes) const {
-    int64_t folded = 1;
-    for (const Digit& d : lanes) folded *= d.extent;
-    if (folded != kWarp || (values_.dtype() != i32 && values_.dtype() != u32)) return {};
-    switch (kind_) {
-      case ir::ReduceKind::sum:
-        return ir::WarpCode::reduce_add;
-      case ir::ReduceKind::min:
-        return ir::WarpCode::reduce_min;
-      case ir::ReduceKind::max:
-        return ir::WarpCode::reduce_max;
-      case ir::ReduceKind::bit_and:
-        return ir::WarpCode::reduce_and;
-      case ir::ReduceKind::bit_or:
-        return ir::WarpCode::reduce_or;
-      case ir::ReduceKind::bit_xor:
-        return ir::WarpCode::reduce_xor;
-      default:
-        return {};
-    }
-  }
-
   Stmt over_lanes_of(const std::vector<Digit>& lanes, const Expr& i) const {
-    if (const auto code = whole_warp(lanes)) {
+    if (const auto code = whole_warp(kind_, values_.dtype(), lanes)) {
       const Var total = Var::make("total", values_.dtype());
       return ir::seq({ir::make<ir::WarpOp>({},
                                            [&](ir::WarpOp& n) {
@@ -263,6 +264,23 @@ Expr fold_step(ir::ReduceKind kind, bool propagate_nan, const Expr& a, const Exp
 
 bool crosses_warps(const Fragment& src, const std::vector<int64_t>& dims, int64_t threads) {
   return !exchange_of(digits_of(src, dims, threads), threads).warps.empty();
+}
+
+std::string exchange_text(const Fragment& src, const std::vector<int64_t>& dims, int64_t threads,
+                          ir::ReduceKind kind, DType dtype) {
+  const Exchange exchange = exchange_of(digits_of(src, dims, threads), threads);
+  int64_t lanes = 1, parts = 1;
+  for (const Digit& d : exchange.lanes) lanes *= d.extent;
+  for (const Digit& d : exchange.warps) parts *= d.extent;
+  std::string text;
+  if (lanes > 1) {
+    text = whole_warp(kind, dtype, exchange.lanes) ? "one instruction of the warp"
+                                                   : format("shuffles over {} lanes", lanes);
+  }
+  if (parts > 1) {
+    text += format("{}{} parts through shared memory", text.empty() ? "" : ", ", parts);
+  }
+  return text.empty() ? "no exchange" : text;
 }
 
 bool crosses_warps(int64_t threads) {

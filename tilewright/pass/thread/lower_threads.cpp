@@ -137,6 +137,7 @@ class LowerThreads : public ir::Rewriter {
       }
       case ir::Kind::Reduce: {
         const auto& n = stmt.as<ir::Reduce>();
+        remark(n);
         return lower_block_reduce(n, registers_.at(n.src.buffer), registers_.at(n.dst.buffer),
                                   thread_, threads_, loops_ > 0);
       }
@@ -174,6 +175,17 @@ class LowerThreads : public ir::Rewriter {
   }
 
  private:
+  void remark(const ir::Reduce& n) const {
+    if (needs_.remarks == nullptr) return;
+    const Registers &src = registers_.at(n.src.buffer), &dst = registers_.at(n.dst.buffer);
+    needs_.remarks->add(
+        {n.loc,
+         format("{} of {}: {} elements in a thread, {}", ir::enum_name(n.reduce),
+                n.src.buffer.name(), src.fragment.slots() / dst.fragment.slots(),
+                exchange_text(src.fragment, n.dims, threads_, n.reduce, dst.array.dtype())),
+         {}});
+  }
+
   Expr is_first_thread() const { return ir::eq(thread_, ir::index(0)); }
 
   // ---- memory ----
@@ -298,9 +310,7 @@ class LowerThreads : public ir::Rewriter {
     in_box_ = false;
     first_replica_ = {};
     body = ir::substitute(body, values);
-    if (width > 1 || n.prefer_async) {
-      body = in_vectors(body, lane, width, n.prefer_async, bounds_, needs_);
-    }
+    body = in_vectors(body, lane, width, n.prefer_async, bounds_, needs_, {n.loc, why_narrow_});
     stmts.push_back(guard ? ir::if_(guard, body) : body);
     // 3. The turns.
     const Stmt one = ir::seq(std::move(stmts));
@@ -326,6 +336,7 @@ class LowerThreads : public ir::Rewriter {
 
   /// How many slots from each multiple of that are neighbors along one index, `fast_`.
   int64_t vector_of(const Layout& inverse, const ir::Parallel& n) {
+    why_narrow_ = "a thread has no neighbors along an index";
     for (const layout::Term& term : inverse.terms()) {
       if (term.sources.size() != 1 || term.sources[0].dim != kSlot || term.sources[0].div != 1 ||
           term.stride != 1 || term.out >= static_cast<int>(n.vars.size())) {
@@ -335,6 +346,11 @@ class LowerThreads : public ir::Rewriter {
       int64_t width = 16;
       const int64_t extent = *ir::as_int(n.extents[static_cast<size_t>(fast_)]);
       while (width > 1 && (term.extent % width != 0 || extent % width != 0)) width /= 2;
+      if (needs_.remarks != nullptr) {
+        why_narrow_ = format("a thread has {} of {} neighbors along {}", term.extent, extent,
+                             n.vars[static_cast<size_t>(fast_)].name());
+        if (n.max_vector > 0 && n.max_vector <= width) why_narrow_ = "max_vector asks for it";
+      }
       if (n.max_vector > 0) width = std::min(width, n.max_vector);
       return width;
     }
@@ -447,6 +463,7 @@ class LowerThreads : public ir::Rewriter {
   Expr box_slot_;
   Expr first_replica_;
   int fast_ = 0;
+  std::string why_narrow_;
 };
 
 Stmt guarded_by(const Stmt& launch, const VectorNeeds& needs) {
@@ -460,14 +477,21 @@ Stmt guarded_by(const Stmt& launch, const VectorNeeds& needs) {
 }
 
 /// One launch, or one with vectors and one without.
-void lower_launch(const ir::Program& program, const ir::Launch& launch, std::vector<Stmt>& out) {
+void lower_launch(const ir::Program& program, const ir::Launch& launch, std::vector<Stmt>& out,
+                  Remarks* remarks) {
+  Remarks first, second;
   VectorNeeds needs;
+  needs.remarks = remarks != nullptr ? &first : nullptr;
   Stmt vectors = LowerThreads(program, {}, needs).launch(launch);
   if (!needs.conditions.empty()) {
     VectorNeeds more;
+    more.remarks = remarks != nullptr ? &second : nullptr;
     vectors = LowerThreads(program, needs.conditions, more).launch(launch);
     more.conditions = needs.conditions;
     needs = more;
+  }
+  if (remarks != nullptr) {
+    for (const Remark& remark : needs.remarks->list()) remarks->add(remark);
   }
   if (needs.aligned.empty()) return out.push_back(vectors);
   out.push_back(guarded_by(vectors, needs));
@@ -488,11 +512,11 @@ void lower_launch(const ir::Program& program, const ir::Launch& launch, std::vec
 
 }  // namespace
 
-ir::Program lower_threads(const ir::Program& program) {
+ir::Program lower_threads(const ir::Program& program, Remarks* remarks) {
   ir::Program result = program;
   result.launches.clear();
   for (const Stmt& launch : program.launches) {
-    lower_launch(program, launch.as<ir::Launch>(), result.launches);
+    lower_launch(program, launch.as<ir::Launch>(), result.launches, remarks);
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #include "tilewright/ir/nodes.h"
 #include "tilewright/layout/fragment.h"
 #include "tilewright/pass/bounds.h"
+#include "tilewright/pass/remarks.h"
 
 namespace tw::pass {
 
@@ -26,7 +27,7 @@ struct Registers {
 /// Neighbors in memory move in vectors of up to 16 bytes where alignment is proven; a tensor that
 /// is accessed so promises an alignment of 16 bytes, which the call checks. Needs: spread_loops,
 /// insert_barriers, guard_bounds. Guarantees: thread IR.
-ir::Program lower_threads(const ir::Program& program);
+ir::Program lower_threads(const ir::Program& program, Remarks* remarks = nullptr);
 
 // ---- the parts, one file each ----
 
@@ -44,17 +45,27 @@ ir::Expr fold_step(ir::ReduceKind kind, bool propagate_nan, const ir::Expr& a, c
 bool crosses_warps(const layout::Fragment& src, const std::vector<int64_t>& dims, int64_t threads);
 /// The same of combine_all_threads.
 bool crosses_warps(int64_t threads);
+/// How threads exchange their parts: "shuffles over 32 lanes, 4 parts through shared memory".
+std::string exchange_text(const layout::Fragment& src, const std::vector<int64_t>& dims,
+                          int64_t threads, ir::ReduceKind kind, DType dtype);
 
 /// What the vectors of a launch need of a call.
 struct VectorNeeds {
   bool allowed = true;               // whether tensors may be accessed in vectors at all
   std::vector<ir::Buffer> aligned;   // tensors that must be aligned to 16 bytes
   std::vector<ir::Expr> conditions;  // on sizes, which would make more vectors possible
+  Remarks* remarks = nullptr;        // null: nobody asks
+};
+
+/// Whose accesses of memory are looked at, and why a thread has no more neighbors there.
+struct VectorPlace {
+  SourceLoc where;
+  std::string why_narrow;
 };
 
 /// `body` for v = 0 .. width - 1, loads and stores of neighbors as vectors; with `async`, what only
 /// moves them to shared memory as copies by an engine. Iterations are independent of one another.
 ir::Stmt in_vectors(const ir::Stmt& body, const ir::Var& v, int64_t width, bool async,
-                    const Bounds& bounds, VectorNeeds& needs);
+                    const Bounds& bounds, VectorNeeds& needs, const VectorPlace& place);
 
 }  // namespace tw::pass

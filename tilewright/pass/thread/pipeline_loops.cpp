@@ -114,7 +114,10 @@ class InVersion : public ir::Rewriter {
 
 class PipelineLoops : public ir::Rewriter {
  public:
-  explicit PipelineLoops(const Stmt& launch) : launch_(uses_of(launch)) { find(launch); }
+  PipelineLoops(const Stmt& launch, Remarks* remarks)
+      : launch_(uses_of(launch)), remarks_(remarks) {
+    find(launch);
+  }
   using Rewriter::rewrite;
 
   Stmt rewrite(const Stmt& stmt) override {
@@ -132,13 +135,36 @@ class PipelineLoops : public ir::Rewriter {
   void find(const Stmt& launch) {
     ir::for_each_stmt(launch, [&](const Stmt& s) {
       const auto* loop = s.try_as<ir::For>();
-      if (loop == nullptr || loop->loop != ir::LoopKind::pipelined || loop->stages < 2) return;
-      if (!loop->stage.empty() || !ir::is_int(loop->lo, 0) || !ir::is_int(loop->step, 1)) return;
+      if (loop == nullptr || loop->loop != ir::LoopKind::pipelined) return;
+      if (loop->stages < 2) return serial(*loop, "it has one stage");
+      if (!loop->stage.empty()) return serial(*loop, "its plan is the author's");
+      if (!ir::is_int(loop->lo, 0) || !ir::is_int(loop->step, 1)) {
+        return serial(*loop, "it doesn't count from 0 in steps of 1");
+      }
       Plan plan = plan_for(*loop);
-      if (plan.loads.empty()) return;
+      if (plan.loads.empty()) {
+        return serial(*loop,
+                      "no shared tile is filled by one statement and used here alone, from "
+                      "what the loop doesn't write");
+      }
+      remark_plan(*loop, plan);
       for (const Buffer& tile : plan.tiles) versioned_[tile] = with_versions(tile, loop->stages);
       plans_.emplace(loop, std::move(plan));
     });
+  }
+
+  void serial(const ir::For& loop, const char* why) const {
+    if (remarks_ == nullptr) return;
+    remarks_->add({loop.loc, format("loop over {}: not pipelined", loop.var.name()), why});
+  }
+  void remark_plan(const ir::For& loop, const Plan& plan) const {
+    if (remarks_ == nullptr) return;
+    std::vector<std::string> tiles;
+    for (const Stmt& s : plan.loads) tiles.push_back(filled_tile(s).name());
+    remarks_->add({loop.loc,
+                   format("loop over {}: {} in {} versions, loaded {} turns ahead", loop.var.name(),
+                          join(tiles, ", "), loop.stages, loop.stages - 1),
+                   {}});
   }
 
   Plan plan_for(const ir::For& loop) const {
@@ -274,6 +300,7 @@ class PipelineLoops : public ir::Rewriter {
   }
 
   Uses launch_;
+  Remarks* remarks_;
   std::map<const ir::For*, Plan> plans_;
   std::map<Buffer, Buffer, ir::ById> versioned_;
   int loops_ = 0;  // around the present statement
@@ -281,9 +308,9 @@ class PipelineLoops : public ir::Rewriter {
 
 }  // namespace
 
-ir::Program pipeline_loops(const ir::Program& program) {
+ir::Program pipeline_loops(const ir::Program& program, Remarks* remarks) {
   ir::Program result = program;
-  for (Stmt& launch : result.launches) launch = PipelineLoops(launch).rewrite(launch);
+  for (Stmt& launch : result.launches) launch = PipelineLoops(launch, remarks).rewrite(launch);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/ir/nodes.h"
+#include "tilewright/pass/remarks.h"
 
 namespace tw::pass {
 
@@ -12,6 +13,6 @@ namespace tw::pass {
 /// (BufferNode::relaxed): one barrier a turn, after the wait for the turn's copies. Loops that have
 /// no such tile, or a plan of the author's, stay serial.
 /// Needs: lower_block_ops.
-ir::Program pipeline_loops(const ir::Program& program);
+ir::Program pipeline_loops(const ir::Program& program, Remarks* remarks = nullptr);
 
 }  // namespace tw::pass

@@ -62,16 +62,16 @@ class Collect : public ir::Visitor {
  public:
   std::vector<Op> ops;
   std::map<Buffer, int, ir::ById> depth;  // of the allocation: 0 at the level of the block
-  std::set<Buffer, ir::ById> demoted;
-  std::vector<Use> outside;       // uses at the level of the block
-  std::vector<Buffer> finalized;  // results of reducers: all threads have them
+  std::map<Buffer, const char*, ir::ById> demoted;  // to shared memory, and why
+  std::vector<Use> outside;                         // uses at the level of the block
+  std::vector<Buffer> finalized;                    // results of reducers: all threads have them
 
   using Visitor::visit;
   void visit(const Stmt& stmt) override {
     if (const auto* alloc = stmt.try_as<ir::Alloc>()) {
       depth[alloc->buffer] = loop_ == nullptr ? 0 : 1;
       if (alloc->buffer->view_of && is_distributed(alloc->buffer.root())) {
-        demoted.insert(alloc->buffer.root());
+        demoted.emplace(alloc->buffer.root(), "it has views");
       }
     } else if (const auto* let = stmt.try_as<ir::Let>(); let != nullptr && loop_ != nullptr) {
       children(stmt);
@@ -96,9 +96,10 @@ class Collect : public ir::Visitor {
     } else if (const auto* atomic = stmt.try_as<ir::Atomic>()) {
       use({atomic->buffer, atomic->indices, true});
       if (atomic->result && loop_ != nullptr) loop_->once = true;
-      if (is_distributed(atomic->buffer)) demoted.insert(atomic->buffer);
+      if (is_distributed(atomic->buffer))
+        demoted.emplace(atomic->buffer, "it is updated atomically");
     } else if (const auto* print = stmt.try_as<ir::Print>(); print != nullptr && print->buffer) {
-      if (is_distributed(print->buffer)) demoted.insert(print->buffer.root());
+      if (is_distributed(print->buffer)) demoted.emplace(print->buffer.root(), "it is printed");
     }
     children(stmt);
   }
@@ -332,14 +333,17 @@ class Inference {
         continue;
       }
       for (const Use& use : op.uses) {
-        if (!is_shared(use.buffer) && !is_own(op, use)) all_.demoted.insert(use.buffer.root());
+        if (is_shared(use.buffer) || is_own(op, use)) continue;
+        all_.demoted.emplace(use.buffer.root(), use.write ? "threads write elements of others"
+                                                          : "threads read elements of others");
       }
     }
     for (const Use& use : all_.outside) {
       const auto known = fragments_.find(use.buffer);
       const bool everywhere =
           !use.write && known != fragments_.end() && is_everywhere(known->second);
-      if (!is_shared(use.buffer) && !everywhere) all_.demoted.insert(use.buffer.root());
+      if (is_shared(use.buffer) || everywhere) continue;
+      all_.demoted.emplace(use.buffer.root(), "it is used outside of parallel loops");
     }
   }
   bool is_everywhere(const Fragment& fragment) const {
@@ -365,7 +369,7 @@ class Inference {
   void check_reduce(const ir::Reduce& reduce) {
     const auto src = fragments_.find(reduce.src.buffer), dst = fragments_.find(reduce.dst.buffer);
     if (src == fragments_.end() || src->second.threads() < threads_) {
-      all_.demoted.insert(reduce.src.buffer.root());
+      all_.demoted.emplace(reduce.src.buffer.root(), "not all threads hold a part of it");
     } else {
       TW_CHECK(dst != fragments_.end(), "no fragment of {} along {}", src->second, reduce.dims);
     }
@@ -383,7 +387,7 @@ class Inference {
 /// one a fragment of its own to write.
 class Demote : public ir::Rewriter {
  public:
-  explicit Demote(const std::set<Buffer, ir::ById>& demoted) : demoted_(demoted) {}
+  explicit Demote(const std::map<Buffer, const char*, ir::ById>& demoted) : demoted_(demoted) {}
   using Rewriter::rewrite;
 
   Stmt rewrite(const Stmt& stmt) override {
@@ -437,7 +441,7 @@ class Demote : public ir::Rewriter {
   }
 
  private:
-  const std::set<Buffer, ir::ById>& demoted_;
+  const std::map<Buffer, const char*, ir::ById>& demoted_;
 };
 
 Stmt annotate(const Stmt& launch, const Collect& all,
@@ -479,7 +483,41 @@ int64_t threads_for(const ir::Launch& launch, const Collect& all) {
   return threads;
 }
 
-Stmt spread_launch(Stmt launch) {
+/// Where the author wrote the buffer, or the first operation that uses it.
+SourceLoc place_of(const Buffer& buffer, const Collect& all) {
+  if (buffer.loc().known()) return buffer.loc();
+  for (const Op& op : all.ops) {
+    const auto* reduce = op.stmt.try_as<ir::Reduce>();
+    if (reduce != nullptr ? reduce->dst.buffer.root().same_as(buffer)
+                          : std::any_of(op.uses.begin(), op.uses.end(), [&](const Use& use) {
+                              return use.buffer.root().same_as(buffer);
+                            })) {
+      return op.stmt.loc();
+    }
+  }
+  return {};
+}
+
+void remark(const Collect& all, const Inference& inference, int64_t threads, Remarks& remarks) {
+  std::vector<Remark> found;  // in an order of their own: that of the maps is none
+  for (const auto& [buffer, why] : all.demoted) {
+    found.push_back({place_of(buffer, all), format("{}: in shared memory", buffer.name()), why});
+  }
+  for (const auto& [buffer, fragment] : inference.fragments()) {
+    if (!all.demoted.empty()) break;  // not final
+    found.push_back(
+        {place_of(buffer, all),
+         format("{}: {} in registers of {} threads, {} each{}", buffer.name(), buffer.dtype(),
+                threads, fragment.slots(),
+                fragment.replicas() > 1 ? format(", {} copies", fragment.replicas()) : ""),
+         {}});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Remark& a, const Remark& b) { return a.what < b.what; });
+  for (Remark& each : found) remarks.add(std::move(each));
+}
+
+Stmt spread_launch(Stmt launch, Remarks* remarks) {
   for (;;) {
     Collect all;
     all.visit(launch);
@@ -487,6 +525,7 @@ Stmt spread_launch(Stmt launch) {
     const int64_t threads = threads_for(launch.as<ir::Launch>(), all);
     Inference inference(all, threads);
     if (known == 0) inference.run();
+    if (remarks != nullptr) remark(all, inference, threads, *remarks);
     if (all.demoted.empty()) return annotate(launch, all, inference.fragments(), threads);
     launch = Demote(all.demoted).rewrite(launch);
   }
@@ -494,9 +533,9 @@ Stmt spread_launch(Stmt launch) {
 
 }  // namespace
 
-ir::Program spread_loops(const ir::Program& program) {
+ir::Program spread_loops(const ir::Program& program, Remarks* remarks) {
   ir::Program result = program;
-  for (Stmt& launch : result.launches) launch = spread_launch(launch);
+  for (Stmt& launch : result.launches) launch = spread_launch(launch, remarks);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/ir/nodes.h"
+#include "tilewright/pass/remarks.h"
 
 namespace tw::pass {
 
@@ -15,6 +16,6 @@ namespace tw::pass {
 /// fragments with views and those that are read at indices outside the algebra.
 /// Needs: lower_block_ops. Guarantees: reductions go from distributed fragments to distributed
 /// fragments.
-ir::Program spread_loops(const ir::Program& program);
+ir::Program spread_loops(const ir::Program& program, Remarks* remarks = nullptr);
 
 }  // namespace tw::pass

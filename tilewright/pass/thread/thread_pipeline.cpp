@@ -14,21 +14,24 @@
 
 namespace tw::pass {
 
-std::vector<Pass> thread_pipeline(const BlockLimits& limits) {
+std::vector<Pass> thread_pipeline(const BlockLimits& limits, Remarks* remarks) {
   using ir::Level;
   using ir::Program;
   const auto simplify = [](const Program& p) { return pass::simplify(p); };
+  const auto remarking = [=](Program (*pass)(const Program&, Remarks*)) {
+    return [=](const Program& p) { return pass(p, remarks); };
+  };
   return {
       {"apply_debug_options", Level::tile, Level::tile, apply_debug_options},
       {"assert_bounds", Level::tile, Level::tile, assert_bounds},
       {"simplify", Level::tile, Level::tile, simplify},
-      {"lower_block_ops", Level::tile, Level::scheduled, lower_block_ops},
-      {"pipeline_loops", Level::scheduled, Level::scheduled, pipeline_loops},
+      {"lower_block_ops", Level::tile, Level::scheduled, remarking(lower_block_ops)},
+      {"pipeline_loops", Level::scheduled, Level::scheduled, remarking(pipeline_loops)},
       {"forward_loads", Level::scheduled, Level::scheduled, forward_loads},
-      {"spread_loops", Level::scheduled, Level::scheduled, spread_loops},
+      {"spread_loops", Level::scheduled, Level::scheduled, remarking(spread_loops)},
       {"insert_barriers", Level::scheduled, Level::scheduled, insert_barriers},
       {"guard_bounds", Level::scheduled, Level::scheduled, guard_bounds},
-      {"lower_threads", Level::scheduled, Level::thread, lower_threads},
+      {"lower_threads", Level::scheduled, Level::thread, remarking(lower_threads)},
       {"plan_shared", Level::thread, Level::thread,
        [=](const Program& p) { return plan_shared(p, limits.shared_bytes); }},
       {"simplify_threads", Level::thread, Level::thread, simplify},

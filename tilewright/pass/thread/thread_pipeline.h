@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tilewright/pass/pipeline.h"
+#include "tilewright/pass/remarks.h"
 
 namespace tw::pass {
 
@@ -12,6 +13,7 @@ struct BlockLimits {
   int64_t shared_bytes = 232448;  // of one block: sm_90a and sm_100a
 };
 
-std::vector<Pass> thread_pipeline(const BlockLimits& limits);
+/// Passes add remarks when somebody wants them.
+std::vector<Pass> thread_pipeline(const BlockLimits& limits, Remarks* remarks = nullptr);
 
 }  // namespace tw::pass

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/equal.h"
+#include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/linear.h"
 #include "tilewright/pass/simplify.h"
@@ -51,18 +53,21 @@ class Vectorize {
   Vectorize(const Var& v, int64_t width, bool async, const Bounds& bounds, VectorNeeds& needs)
       : v_(v), width_(width), async_(async), bounds_(bounds), needs_(needs) {}
 
+  /// Notes how `lowered`, which is what became of the body, accesses memory.
+  void remark(const Stmt& lowered, const VectorPlace& place) const;
+
   Stmt run(const Stmt& body) {
     // A condition that is the same for all neighbors goes around them; one that isn't chooses
     // between all of them and one by one.
     if (const auto* branch = body.try_as<ir::If>(); branch != nullptr && !branch->else_body) {
-      if (ir::has_load(branch->cond)) return one_by_one(body);
+      if (ir::has_load(branch->cond)) return one_by_one(body, "their condition reads memory");
       if (!uses(branch->cond, v_)) return ir::if_(branch->cond, run(branch->then_body));
       const Expr all = needs_.allowed ? for_all(branch->cond) : Expr();
-      if (!all) return one_by_one(body);
+      if (!all) return one_by_one(body, "their condition is not linear in the index");
       // The few at an edge needn't be fast, but small: code is compiled and held in a cache.
       const ir::LoopKind kind =
           uses_registers(body) ? ir::LoopKind::unrolled : ir::LoopKind::serial;
-      const Stmt few = one_by_one(ir::with_fresh_bindings(body), kind);
+      const Stmt few = one_by_one(ir::with_fresh_bindings(body), kEdge, kind);
       return ir::if_(all, run(branch->then_body), ir::if_(for_some(branch->cond), few));
     }
     // Statements that share no values run one after the other, each for all neighbors.
@@ -79,13 +84,19 @@ class Vectorize {
       const bool apart = std::all_of(seq->stmts.begin(), seq->stmts.end(), [](const Stmt& s) {
         return s.is<ir::Store>() && !is_memory(s.as<ir::Store>().buffer.root());
       });
-      if (!apart) return one_by_one(body);
+      if (!apart) {
+        const bool loops = std::any_of(seq->stmts.begin(), seq->stmts.end(), [](const Stmt& s) {
+          return s.is<ir::For>() || s.is<ir::While>();
+        });
+        return one_by_one(body, loops ? "each neighbor has a loop of its own"
+                                      : "several statements share values");
+      }
       std::vector<Stmt> stmts;
       for (const Stmt& s : seq->stmts) stmts.push_back(run(s));
       return ir::seq(std::move(stmts));
     }
     const auto* store = body.try_as<ir::Store>();
-    if (store == nullptr) return one_by_one(body);
+    if (store == nullptr) return one_by_one(body, "it is no plain store");
     const Stmt by_engine = async_ ? async_copy(*store) : Stmt();
     if (by_engine) return by_engine;
     if (width_ == 1) return body;
@@ -94,10 +105,16 @@ class Vectorize {
   }
 
  private:
-  Stmt one_by_one(const Stmt& body, ir::LoopKind kind = ir::LoopKind::unrolled) const {
+  static constexpr const char* kEdge = "some neighbors are outside";
+
+  Stmt one_by_one(const Stmt& body, const char* why,
+                  ir::LoopKind kind = ir::LoopKind::unrolled) const {
     if (width_ == 1) return body;
     const Var v = Var::make("v", i64);
-    return ir::for_(v, ir::index(0), ir::index(width_), ir::substitute(body, {{v_, v}}), kind);
+    const Stmt each =
+        ir::for_(v, ir::index(0), ir::index(width_), ir::substitute(body, {{v_, v}}), kind);
+    if (needs_.remarks != nullptr && why != nullptr) apart_.emplace_back(each, why);
+    return each;
   }
 
   /// What a conjunction of linear comparisons says of the neighbor for which each of them is
@@ -124,25 +141,47 @@ class Vectorize {
 
   /// Elements per access: a power of two that divides the width, or 1.
   int64_t run_of(const Buffer& buffer, const std::vector<Expr>& indices) const {
-    if (!is_memory(buffer.root()) || indices.empty() || buffer->address) return 1;
+    if (!is_memory(buffer.root()) || indices.empty()) return 1;
+    const auto because = [&](const auto& why) {
+      if (needs_.remarks != nullptr) why_[buffer.root()] = why();
+      return 1;
+    };
+    if (buffer->address) return because([] { return std::string("its address is not known"); });
     if (is_tensor(buffer.root()) && !needs_.allowed) return 1;
-    if (buffer.dtype().bits() < 8) return 1;
+    if (buffer.dtype().bits() < 8) {
+      return because([] { return std::string("its elements are parts of bytes"); });
+    }
     for (size_t d = 0; d + 1 < indices.size(); ++d) {
-      if (uses(indices[d], v_)) return 1;
+      if (uses(indices[d], v_)) {
+        return because([&] { return format("neighbors follow each other along dimension {}", d); });
+      }
     }
     const std::vector<Expr> strides = ir::strides_of(buffer);
-    if (!ir::is_int(strides.back(), 1)) return 1;
+    if (!ir::is_int(strides.back(), 1)) {
+      return because([&] { return format("its last stride is {}", ir::print(strides.back())); });
+    }
     int64_t run = std::min(width_, kVectorBits / buffer.dtype().bits());
-    if (Linear::of(indices.back()).coefficient_of(v_) != 1) run = contiguous(indices.back(), run);
-    const auto divides = [&](const Expr& e) {
+    if (Linear::of(indices.back()).coefficient_of(v_) != 1) {
+      const int64_t wanted = run;
+      run = contiguous(indices.back(), run);
+      if (run < wanted) because([] { return std::string("its index is not contiguous"); });
+    }
+    const auto divides = [&](const Expr& e, const auto& what) {
       const ValueSet set = bounds_.values(e);
+      const int64_t wanted = run;
       while (run > 1 && (set.modulus % run != 0 || set.remainder % run != 0)) run /= 2;
+      if (run < wanted) {
+        because([&] { return format("{} may be no multiple of {}", what(), wanted); });
+      }
     };
     for (size_t d = 0; d + 1 < indices.size(); ++d) wish(strides[d], run);
     for (size_t d = 0; d < indices.size(); ++d) {
-      divides(ir::mul(ir::substitute(indices[d], {{v_, ir::index(0)}}), strides[d]));
+      const bool last = d + 1 == indices.size();
+      divides(ir::mul(ir::substitute(indices[d], {{v_, ir::index(0)}}), strides[d]), [&] {
+        return last ? "the first of its neighbors" : format("its stride {}", ir::print(strides[d]));
+      });
     }
-    if (buffer->offset) divides(buffer->offset);
+    if (buffer->offset) divides(buffer->offset, [] { return "its offset"; });
     return run;
   }
 
@@ -235,7 +274,7 @@ class Vectorize {
         });
       };
       const Stmt moved = copy(with(choice->args[1]).as<ir::Store>());
-      const Stmt other = one_by_one(with(choice->args[2]));
+      const Stmt other = one_by_one(with(choice->args[2]), nullptr);
       return moved ? ir::if_(choice->args[0], moved, other) : moved;
     }
     const auto* load = store.value.try_as<ir::Load>();
@@ -313,7 +352,7 @@ class Vectorize {
       require_alignment(load.buffer);
       Stmt get = move(load.buffer, load.indices, array, {}, run, nullptr);
       if (whole) {
-        get = ir::if_(whole, get, one_by_one(ir::store(array, {v_}, other, true)));
+        get = ir::if_(whole, get, one_by_one(ir::store(array, {v_}, other, true), kEdge));
       } else {
         loaded.emplace_back(e, array);
       }
@@ -369,7 +408,7 @@ class Vectorize {
       n.unchecked = store.unchecked || !target.same_as(store.buffer);
       n.streaming = store.streaming && target.same_as(store.buffer);
     }));
-    stmts.push_back(one_by_one(ir::seq(std::move(each))));
+    stmts.push_back(one_by_one(ir::seq(std::move(each)), nullptr));
     stmts.insert(stmts.end(), after.begin(), after.end());
     return ir::make<ir::Seq>({}, [&](ir::Seq& s) { s.stmts = std::move(stmts); });
   }
@@ -379,13 +418,76 @@ class Vectorize {
   bool async_;
   const Bounds& bounds_;
   VectorNeeds& needs_;
+  // For remarks: why the accesses of a buffer aren't wider, and what runs one by one.
+  mutable std::map<Buffer, std::string, ir::ById> why_;
+  mutable std::vector<std::pair<Stmt, const char*>> apart_;
 };
+
+void Vectorize::remark(const Stmt& lowered, const VectorPlace& place) const {
+  class Look : public ir::Visitor {
+   public:
+    Look(const Vectorize& v, const VectorPlace& place) : v_(v), place_(place) {}
+    using Visitor::visit;
+    void visit(const Expr& e) override {
+      if (const auto* load = e.try_as<ir::Load>()) note("loads", load->buffer, 1);
+      children(e);
+    }
+    void visit(const Stmt& s) override {
+      const char* const outside = apart_;
+      for (const auto& [each, why] : v_.apart_) {
+        if (each.same_as(s)) apart_ = why;
+      }
+      if (const auto* store = s.try_as<ir::Store>()) {
+        note("stores", store->buffer, 1);
+      } else if (const auto* atomic = s.try_as<ir::Atomic>()) {
+        if (atomic->buffer.dtype().lanes == 1) note("updates", atomic->buffer, 1);
+      } else if (const auto* move = s.try_as<ir::Move>()) {
+        note("loads", move->src, move->count);
+        note("stores", move->dst, move->count);
+      } else if (const auto* copy = s.try_as<ir::AsyncCopy>()) {
+        note("copies by cp.async", copy->src.buffer, *ir::as_int(copy->src.extent.back()));
+      }
+      children(s);
+      apart_ = outside;
+    }
+
+   private:
+    void note(const std::string& what, const Buffer& buffer, int64_t count) const {
+      const Buffer root = buffer.root();
+      if (!is_memory(root)) return;
+      const int64_t bits = count * buffer.dtype().bits();
+      std::string why;
+      if (bits < kVectorBits) {
+        const auto known = v_.why_.find(root);
+        const bool at_edge = apart_ == kEdge && !is_tensor(root) && known != v_.why_.end();
+        why = apart_ != nullptr && !at_edge ? apart_
+              : known != v_.why_.end()      ? known->second
+              : count == v_.width_          ? place_.why_narrow
+                                            : "the other side of the copy is narrower";
+      }
+      v_.needs_.remarks->add(
+          {place_.where,
+           format("{} {} by {}", what, buffer.name(),
+                  bits < 8 ? format("{} bits", bits)
+                           : format("{} byte{}", bits / 8, bits == 8 ? "" : "s")),
+           why});
+    }
+
+    const Vectorize& v_;
+    const VectorPlace& place_;
+    const char* apart_ = nullptr;
+  };
+  Look(*this, place).visit(lowered);
+}
 
 }  // namespace
 
 Stmt in_vectors(const Stmt& body, const Var& v, int64_t width, bool async, const Bounds& bounds,
-                VectorNeeds& needs) {
-  return Vectorize(v, width, async, bounds, needs).run(body);
+                VectorNeeds& needs, const VectorPlace& place) {
+  Vectorize vectorize(v, width, async, bounds, needs);
+  const Stmt lowered = width > 1 || async ? vectorize.run(body) : body;
+  if (needs.remarks != nullptr) vectorize.remark(lowered, place);
+  return lowered;
 }
 
 }  // namespace tw::pass

@@ -123,6 +123,9 @@ Translated translate(const Translation& t, const Target& target) {
                 target.full_name(), program->log())
         .help("NVRTC 12.0 is the first for sm_90a, 12.8 for sm_100a");
   }
+  if (result == NVRTC_ERROR_COMPILATION && t.is_edited) {
+    throw Error({}, {}, "{}: NVRTC refuses the source:\n{}", t.name, program->log());
+  }
   if (result == NVRTC_ERROR_COMPILATION) {
     throw InternalError(
         format("{}: NVRTC refuses the generated code:\n{}", t.name, program->log()));

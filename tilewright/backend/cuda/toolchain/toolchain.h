@@ -15,6 +15,7 @@ struct Translation {
   std::string source;              // CUDA C++20
   std::vector<std::string> flags;  // beside the architecture and those of every kernel
   bool keep_ptx = false;
+  bool is_edited = false;         // by an author: what is wrong with it is an Error
   bool assembler_report = false;  // registers, spills and memory of each entry, in the log
 };
 
