@@ -137,8 +137,10 @@ class TwinBackend : public backend::Backend {
             << program.name << " for " << chip;
       }
     }
+    pass::Remarks remarks;
     const ir::Program threads =
-        pass::run(program, pass::thread_pipeline(pass::BlockLimits()), {}).program;
+        pass::run(program, pass::thread_pipeline(pass::BlockLimits(), &remarks), {}).program;
+    EXPECT_FALSE(remarks.list().empty()) << program.name;
     return {backend::metadata_of(threads, target, DeviceKind::cuda),
             ir::print(threads, {.locations = true})};
   }

@@ -67,7 +67,7 @@ std::string explain_program(const ir::Program& program, const std::string& targe
     const auto& launch = stmt.as<ir::Launch>();
     text += format("entry {}{}\n", variant->entry,
                    is_deferred(threads, i - 1)
-                       ? ", where the condition of the one before fails: element by element"
+                       ? ", where the condition of the one before fails"
                        : "");
     text += indented(resources_text(log, variant->entry, launch, target), "  ");
     const std::string map = pass::shared_map(launch);
