@@ -65,10 +65,9 @@ std::string explain_program(const ir::Program& program, const std::string& targe
   for (const runtime::Variant* variant : backend::variants_of(metadata)) {
     const ir::Stmt& stmt = threads.launches[i++];
     const auto& launch = stmt.as<ir::Launch>();
-    text += format("entry {}{}\n", variant->entry,
-                   is_deferred(threads, i - 1)
-                       ? ", where the condition of the one before fails"
-                       : "");
+    text +=
+        format("entry {}{}\n", variant->entry,
+               is_deferred(threads, i - 1) ? ", where the condition of the one before fails" : "");
     text += indented(resources_text(log, variant->entry, launch, target), "  ");
     const std::string map = pass::shared_map(launch);
     text += format("  {}\n", launch.shared_bytes == 0
