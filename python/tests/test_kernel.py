@@ -100,6 +100,19 @@ def test_a_kernel_for_a_gpu_is_exported_without_one(target: str, tmp_path: Path)
     assert f"for {target}" in tw.Kernel.load(path).explain()
 
 
+def test_an_edited_source_takes_the_place_of_a_kernels_own() -> None:
+    for_gpu("cuda:sm_90a")
+    kernel = tw.compile_text(SCALE, target="cuda:sm_90a", keep_texts=True)
+    source = kernel.text("cuda")
+    edited = kernel.replace_source("// edited\n" + source)
+    assert "the source is the author's" in edited.explain()
+    assert "registers" in kernel.explain()
+    with pytest.raises(ValueError, match="NVRTC refuses the source.*\n.*no_such_function"):
+        kernel.replace_source(source + "\n__device__ int i = no_such_function();\n")
+    with pytest.raises(ValueError, match="source"):
+        tw.compile_text(SCALE, target="cpu").replace_source(source)
+
+
 def test_a_kernel_for_a_gpu_from_the_disk_opens_no_compiler(tmp_path: Path) -> None:
     for_gpu("cuda:sm_90a")
     code = (
