@@ -107,7 +107,7 @@ def test_an_edited_source_takes_the_place_of_a_kernels_own() -> None:
     edited = kernel.replace_source("// edited\n" + source)
     assert "the source is the author's" in edited.explain()
     assert "registers" in kernel.explain()
-    with pytest.raises(ValueError, match="NVRTC refuses the source.*\n.*no_such_function"):
+    with pytest.raises(ValueError, match=r"NVRTC refuses the source.*\n.*no_such_function"):
         kernel.replace_source(source + "\n__device__ int i = no_such_function();\n")
     with pytest.raises(ValueError, match="source"):
         tw.compile_text(SCALE, target="cpu").replace_source(source)
