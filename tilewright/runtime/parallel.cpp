@@ -10,7 +10,6 @@
 #include <oneapi/tbb/task_arena.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
 
 #include "tilewright/base/env.h"
 #include "tilewright/base/error.h"
@@ -67,11 +66,7 @@ void happens_after(void*) {}
 // no more entries of the translation buffer than it has.
 void* allocate_scratch(int64_t bytes) {
   constexpr int64_t kLargePage = int64_t{2} << 20;
-  if (bytes < kLargePage / 4) return allocate_aligned(bytes);
-  bytes = (bytes + kLargePage - 1) / kLargePage * kLargePage;
-  void* memory = allocate_aligned(bytes, kLargePage);
-  if (memory != nullptr) madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  return memory;
+  return bytes < kLargePage / 4 ? allocate_aligned(bytes) : allocate_aligned(bytes, kLargePage);
 }
 
 // Scratch memory of a thread: one block that grows. A body that launches again while its block is

@@ -116,9 +116,10 @@ void* allocate_aligned(int64_t bytes, int64_t alignment) {
   if (bytes > kAddressSpace) return nullptr;
   const auto wanted = static_cast<size_t>(bytes);
   // In pages of 4 KiB softmax over 64 MiB takes half as long again: misses of the TLB, and the
-  // processor's own prefetch ends at each page.
-  const bool huge = wanted >= 2 * kHugePage;
-  const size_t unit = huge ? kHugePage : static_cast<size_t>(alignment);
+  // processor's own prefetch ends at each page. Who aligns to a large page wants some, too.
+  const auto aligned = static_cast<size_t>(alignment);
+  const bool huge = wanted >= 2 * kHugePage || aligned >= kHugePage;
+  const size_t unit = huge ? std::max(kHugePage, aligned) : aligned;
   const size_t rounded = std::max(unit, (wanted + unit - 1) / unit * unit);
   void* memory = allocate(rounded, unit);
   if (huge && memory != nullptr) madvise(memory, rounded, MADV_HUGEPAGE);  // a wish
