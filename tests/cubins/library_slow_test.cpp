@@ -1,8 +1,6 @@
 // Every function of the library compiles to machine code for every chip that is known.
-#include <filesystem>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -10,24 +8,9 @@
 
 #include "tests/kernels/twin_backend.h"
 #include "tests/mutate/library.h"
-#include "tests/support/golden.h"
 
 namespace tw::test {
 namespace {
-
-/// Functions with a stream in the headers of the library.
-std::set<std::string> functions_of_headers() {
-  std::set<std::string> names;
-  const std::regex function(R"(\nvoid (\w+)\([^;]*?\bStream\b)");
-  for (const auto& entry : std::filesystem::directory_iterator(source_path("tilewright/kernels"))) {
-    if (entry.path().extension() != ".h") continue;
-    const std::string text = read_file(entry.path());
-    for (std::sregex_iterator it(text.begin(), text.end(), function), end; it != end; ++it) {
-      names.insert((*it)[1]);
-    }
-  }
-  return names;
-}
 
 TEST(Cubins, OfEveryFunctionOfTheLibrary) {
   const AlsoToCubin cubins;
@@ -42,7 +25,7 @@ TEST(Cubins, OfEveryFunctionOfTheLibrary) {
     Place place(Where::twin, 0);
     each.run(place);
   }
-  const std::set<std::string> functions = functions_of_headers();
+  const std::set<std::string> functions = declared_functions();
   EXPECT_GT(functions.size(), 30U);
   for (const std::string& function : functions) {
     EXPECT_TRUE(compiled.contains(function)) << function << " has no case in tests/mutate/library";

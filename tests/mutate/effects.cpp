@@ -99,12 +99,8 @@ bool Effects::is_harmless(const Expr& e) {
   if (const auto* op = e.try_as<ir::Op>()) {
     for (size_t i = 0; i < op->args.size(); ++i) {
       const Facts::Scope scope(facts_);
-      if (ir::is_lazy(op->code) && i > 0) {
-        facts_.assume(op->args[0], op->code == OpCode::lor    ? false
-                                   : op->code == OpCode::land ? true
-                                                              : i == 1);
-        if (ir::has_load(op->args[i]) && facts_.is_dead()) continue;
-      }
+      const bool is_lazy = facts_.assume_evaluated(*op, i);
+      if (is_lazy && ir::has_load(op->args[i]) && facts_.is_dead()) continue;
       if (!is_harmless(op->args[i])) return false;
     }
     return true;
@@ -268,11 +264,7 @@ bool Effects::is_unread(const ir::Buffer& buffer, const std::vector<Expr>& indic
     if (op == nullptr) return;
     for (size_t i = 0; i < op->args.size(); ++i) {
       const Facts::Scope scope(facts_);
-      if (ir::is_lazy(op->code) && i > 0) {
-        facts_.assume(op->args[0], op->code == OpCode::lor    ? false
-                                   : op->code == OpCode::land ? true
-                                                              : i == 1);
-      }
+      facts_.assume_evaluated(*op, i);
       walk_expr(op->args[i]);
     }
   };

@@ -171,11 +171,7 @@ std::string Comparison::same_value(const Expr& a, const Expr& b) {
     for (size_t i = 0; i < left->args.size(); ++i) {
       if (left->args[i].same_as(right->args[i])) continue;
       const Facts::Scope scope(facts_);
-      if (ir::is_lazy(left->code) && i > 0) {
-        facts_.assume(left->args[0], left->code == OpCode::lor    ? false
-                                     : left->code == OpCode::land ? true
-                                                                  : i == 1);
-      }
+      facts_.assume_evaluated(*left, i);
       why = same_value(left->args[i], right->args[i]);
       if (why.empty()) return {};
     }

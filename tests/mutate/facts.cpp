@@ -62,6 +62,13 @@ void Facts::assume(const Expr& condition, bool holds) {
   solver_.add(holds ? e : !e);
 }
 
+bool Facts::assume_evaluated(const ir::Op& op, size_t i) {
+  if (!ir::is_lazy(op.code) || i == 0) return false;
+  const bool first = op.code == OpCode::land || (op.code != OpCode::lor && i == 1);
+  assume(op.args[0], first);
+  return true;
+}
+
 void Facts::define(const ir::Var& var, const Expr& value) {
   if (!is_number(var) && !var.dtype().is_bool()) return;
   solver_.add(term(var) == term(value));

@@ -52,6 +52,9 @@ class Facts {
   };
 
   void assume(const ir::Expr& condition, bool holds = true);
+  /// Operand i of an operation is evaluated: of one that evaluates operands only where they are
+  /// wanted, what the first one then is. Whether that says anything.
+  bool assume_evaluated(const ir::Op& op, size_t i);
   void define(const ir::Var& var, const ir::Expr& value);
   /// One turn of a loop.
   void bind(const ir::For& loop);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <regex>
 #include <tuple>
 #include <utility>
 
 #include "tests/kernels/tensors.h"
+#include "tests/support/golden.h"
 #include "tilewright/base/format.h"
 #include "tilewright/kernels/activation.h"
 #include "tilewright/kernels/attention.h"
@@ -481,6 +484,19 @@ std::vector<LibraryCase> library_cases() {
   add_products(cases);
   add_attention(cases);
   return std::move(cases.all_);
+}
+
+std::set<std::string> declared_functions() {
+  std::set<std::string> names;
+  const std::regex declaration(R"(\nvoid (\w+)\(const Tensor& )");
+  for (const auto& file : std::filesystem::directory_iterator(source_path("tilewright/kernels"))) {
+    if (file.path().extension() != ".h") continue;
+    const std::string text = read_file(file.path().string());
+    for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) {
+      names.insert((*at)[1]);
+    }
+  }
+  return names;
 }
 
 }  // namespace tw::test

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,8 @@ struct LibraryCase {
 
 /// Cases of every function in tilewright/kernels/*.h, in dtypes that are lowered differently.
 std::vector<LibraryCase> library_cases();
+
+/// Names of the functions that headers of the library declare.
+std::set<std::string> declared_functions();
 
 }  // namespace tw::test
