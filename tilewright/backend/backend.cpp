@@ -11,6 +11,10 @@ std::string Backend::disassembly(const Artifact& artifact) const {
       .help("compile it with keep_texts and ask for \"asm\"");
 }
 
+std::unique_ptr<DeviceClock> Backend::clock(int, Stream) const {
+  throw Error(codes::tgt_04, {}, "{}: there is no device to measure on", name());
+}
+
 std::string Backend::explain(const ir::Program&, const std::string&) const { return {}; }
 
 Artifact Backend::replace_source(const Artifact& artifact, const std::string&,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tilewright/backend/device_clock.h"
 #include "tilewright/base/diagnostics.h"
 #include "tilewright/ir/dump.h"
 #include "tilewright/ir/nodes.h"
@@ -84,6 +85,8 @@ class Backend {
                            CompileReport* report) const = 0;
   /// Loads compiled code on this machine.
   virtual std::unique_ptr<runtime::Module> load(const Artifact& artifact) const = 0;
+  /// For measuring on device `id`. No such device is an Error (E-TGT-04).
+  virtual std::unique_ptr<DeviceClock> clock(int id, Stream stream) const;
   /// The code in the form that is loaded without this backend (runtime/artifact.h).
   virtual std::string exported_code(const Artifact& artifact) const = 0;
   /// What the author may want to know of the kernel of a program: instructions and why they were

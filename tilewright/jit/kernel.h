@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tilewright/backend/backend.h"
+#include "tilewright/jit/bench.h"
 #include "tilewright/runtime/call.h"
 
 namespace tw {
@@ -33,6 +34,16 @@ class Kernel {
   }
   /// Runs it with all outputs given. What `in_place` allows: see CallContext.
   void launch(Stream stream, std::initializer_list<Arg> args, bool in_place = false) const;
+
+  /// How long a call with these arguments takes, and beside it a copy of as many bytes (bench.h).
+  /// It is called often: what it adds to is added to as often. Outputs that are left out are
+  /// allocated once. Without a device for the kernel's target E-TGT-04.
+  CallTime bench(std::span<const Arg> args, const CallTimeOptions& options = {},
+                 const runtime::CallContext& context = {}) const;
+  CallTime bench(std::initializer_list<Arg> args, const CallTimeOptions& options = {},
+                 const runtime::CallContext& context = {}) const {
+    return bench(std::span(args.begin(), args.size()), options, context);
+  }
 
   const std::string& name() const;
   const runtime::KernelMetadata& metadata() const;

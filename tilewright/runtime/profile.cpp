@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <optional>
 
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
+#include "tilewright/runtime/parallel.h"
+#include "tilewright/runtime/tensor.h"
 
 namespace tw::runtime {
 namespace {
@@ -84,6 +87,23 @@ BenchResult bench(const std::function<void()>& run, const BenchOptions& options)
   }
   std::sort(result.times_us.begin(), result.times_us.end());
   return result;
+}
+
+BenchResult time_copy(int64_t bytes, const BenchOptions& options) {
+  struct Halves {
+    OwnedTensor from, to;
+    int64_t size, parts;
+  };
+  Halves halves{{u8, {bytes / 2}}, {u8, {bytes / 2}}, bytes / 2, thread_count()};
+  std::memset(halves.from->data(), 1, static_cast<size_t>(halves.size));
+  const auto copy = [](void* context, int64_t first, int64_t last, void*) -> int32_t {
+    const auto& [from, to, size, parts] = *static_cast<Halves*>(context);
+    const int64_t begin = size * first / parts, end = size * last / parts;
+    std::memcpy(to->data_as<char>() + begin, from->data_as<char>() + begin,
+                static_cast<size_t>(end - begin));
+    return 0;
+  };
+  return bench([&] { parallel_blocks(halves.parts, 0, copy, &halves); }, options);
 }
 
 std::vector<int64_t> size_values(const KernelMetadata& metadata,

@@ -38,6 +38,9 @@ struct BenchResult {
 /// the clock's resolution does not matter.
 BenchResult bench(const std::function<void()>& run, const BenchOptions& options = {});
 
+/// Times a copy of half as many bytes, which reads and writes all of them, a part on each thread.
+BenchResult time_copy(int64_t bytes, const BenchOptions& options = {});
+
 /// Values of the symbols in the order of the metadata, from values by name, to make arguments for a
 /// benchmark. A symbol without a value is E-HOST-14; a name without a symbol is an Error.
 std::vector<int64_t> size_values(const KernelMetadata& metadata,

@@ -1,7 +1,6 @@
 // tilewright bench: times a kernel on made-up arguments, beside a copy of as many bytes.
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <iostream>
 #include <memory>
 
@@ -86,24 +85,6 @@ std::map<std::string, double> scalars_of(const KernelMetadata& kernel, const Req
   return given;
 }
 
-/// Copies half of the bytes, so that reading and writing moves all of them, a part on each thread.
-BenchResult time_copy(int64_t bytes, const runtime::BenchOptions& timing) {
-  struct Halves {
-    OwnedTensor from, to;
-    int64_t size, parts;
-  };
-  Halves halves{{u8, {bytes / 2}}, {u8, {bytes / 2}}, bytes / 2, runtime::thread_count()};
-  std::memset(halves.from->data(), 1, static_cast<size_t>(halves.size));
-  const auto copy = [](void* context, int64_t first, int64_t last, void*) -> int32_t {
-    const auto& [from, to, size, parts] = *static_cast<Halves*>(context);
-    const int64_t begin = size * first / parts, end = size * last / parts;
-    std::memcpy(to->data_as<char>() + begin, from->data_as<char>() + begin,
-                static_cast<size_t>(end - begin));
-    return 0;
-  };
-  return runtime::bench([&] { runtime::parallel_blocks(halves.parts, 0, copy, &halves); }, timing);
-}
-
 Kernel kernel_of(const Source& source) {
   const std::string bytes = source.read();
   if (!bytes.starts_with("\x7f"
@@ -132,7 +113,7 @@ void bench(const Request& request) {
   std::cout << format("{:<8} {:>12} {:>12} {:>12}\n", "", "median us", "best us", "GB/s");
   print_row("kernel", run, arguments.bytes());
   if (arguments.bytes() < 2) return;
-  const BenchResult copy = time_copy(arguments.bytes(), request.timing);
+  const BenchResult copy = runtime::time_copy(arguments.bytes(), request.timing);
   print_row("copy", copy, arguments.bytes());
   std::cout << format("{:.0f} % of the speed of copying\n",
                       100 * copy.median_us() / run.median_us());

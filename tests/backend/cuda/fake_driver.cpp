@@ -123,6 +123,42 @@ DriverApi make_api() {
     *status = static_cast<CUstreamCaptureStatus>(fake().capturing);
     return CUDA_SUCCESS;
   };
+  api.context_synchronize = [] {
+    fake().calls.emplace_back("wait");
+    return fake().synchronize_result;
+  };
+  api.memory_allocate = [](CUdeviceptr* memory, size_t bytes) {
+    fake().calls.push_back("allocate " + std::to_string(bytes));
+    *memory = 0x7000;
+    return bytes < size_t{1} << 40 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  };
+  api.memory_free = [](CUdeviceptr memory) {
+    fake().calls.push_back("free " + std::to_string(memory));
+    return CUDA_SUCCESS;
+  };
+  api.copy_on_device = [](CUdeviceptr, CUdeviceptr, size_t bytes, CUstream stream) {
+    fake().calls.push_back("copy " + std::to_string(bytes) + " on " +
+                           std::to_string(reinterpret_cast<uintptr_t>(stream)));
+    return CUDA_SUCCESS;
+  };
+  api.event_create = [](CUevent* event, unsigned) {
+    static uintptr_t events = 0;
+    *event = reinterpret_cast<CUevent>(++events);
+    return CUDA_SUCCESS;
+  };
+  api.event_record = [](CUevent, CUstream stream) {
+    fake().calls.push_back("record on " + std::to_string(reinterpret_cast<uintptr_t>(stream)));
+    return CUDA_SUCCESS;
+  };
+  api.event_query = [](CUevent) {
+    return fake().runs_at_once ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  };
+  api.event_synchronize = [](CUevent) { return fake().synchronize_result; };
+  api.event_elapsed = [](float* ms, CUevent, CUevent) {
+    *ms = fake().elapsed_ms;
+    return CUDA_SUCCESS;
+  };
+  api.event_destroy = [](CUevent) { return CUDA_SUCCESS; };
   api.exchange_capture_mode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
   return api;
 }

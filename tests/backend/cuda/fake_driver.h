@@ -41,6 +41,8 @@ struct FakeDriver {
   CUresult load_result = CUDA_SUCCESS;
   int static_shared = 0, blocks_per_sm = 2, active_clusters = 3;
   bool capturing = false;
+  bool runs_at_once = false;  // what is queued, so that an event is there when it is asked for
+  float elapsed_ms = 0;
   size_t param_count = 0;  // how many parameters a launch reads
 
   std::vector<std::string> functions;  // the handle i + 1 is functions[i]

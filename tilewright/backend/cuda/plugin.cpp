@@ -3,6 +3,7 @@
 #include "tilewright/backend/build_id.h"
 #include "tilewright/backend/cuda/compile.h"
 #include "tilewright/backend/cuda/deferred.h"
+#include "tilewright/backend/cuda/device/clock.h"
 #include "tilewright/backend/cuda/device/driver.h"
 #include "tilewright/backend/cuda/device/module.h"
 #include "tilewright/backend/cuda/toolchain/toolchain.h"
@@ -48,6 +49,9 @@ class CudaBackend : public backend::Backend {
   }
   std::unique_ptr<runtime::Module> load(const backend::Artifact& artifact) const override {
     return load_cubin(artifact);
+  }
+  std::unique_ptr<backend::DeviceClock> clock(int id, Stream stream) const override {
+    return make_clock(id, stream);
   }
   std::string exported_code(const backend::Artifact& artifact) const override {
     return whole_code(artifact);

@@ -31,6 +31,7 @@ enum CUresult : int {
   CUDA_ERROR_NVLINK_UNCORRECTABLE = 220,
   CUDA_ERROR_CONTAINED = 226,
   CUDA_ERROR_NOT_FOUND = 500,
+  CUDA_ERROR_NOT_READY = 600,
   CUDA_ERROR_ILLEGAL_ADDRESS = 700,
   CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
   CUDA_ERROR_LAUNCH_TIMEOUT = 702,
@@ -168,6 +169,8 @@ enum CUstreamCaptureMode : int {
   TW_FUNCTION(memory_free, cuMemFree_v2, (CUdeviceptr memory))                                     \
   TW_FUNCTION(copy_to_device, cuMemcpyHtoD_v2, (CUdeviceptr dst, const void* src, size_t bytes))   \
   TW_FUNCTION(copy_to_host, cuMemcpyDtoH_v2, (void* dst, CUdeviceptr src, size_t bytes))           \
+  TW_FUNCTION(copy_on_device, cuMemcpyDtoDAsync_v2,                                                \
+              (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream))                   \
   TW_FUNCTION(stream_create, cuStreamCreate, (CUstream * stream, unsigned flags))                  \
   TW_FUNCTION(stream_destroy, cuStreamDestroy_v2, (CUstream stream))                               \
   TW_FUNCTION(stream_synchronize, cuStreamSynchronize, (CUstream stream))                          \
@@ -184,6 +187,7 @@ enum CUstreamCaptureMode : int {
   TW_FUNCTION(graph_exec_destroy, cuGraphExecDestroy, (CUgraphExec executable))                    \
   TW_FUNCTION(event_create, cuEventCreate, (CUevent * event, unsigned flags))                      \
   TW_FUNCTION(event_record, cuEventRecord, (CUevent event, CUstream stream))                       \
+  TW_FUNCTION(event_query, cuEventQuery, (CUevent event))                                          \
   TW_FUNCTION(event_synchronize, cuEventSynchronize, (CUevent event))                              \
   TW_FUNCTION(event_elapsed, cuEventElapsedTime, (float* ms, CUevent start, CUevent end))          \
   TW_FUNCTION(event_destroy, cuEventDestroy_v2, (CUevent event))
