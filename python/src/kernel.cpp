@@ -100,9 +100,11 @@ std::string signature(const Kernel& kernel) {
   return format("{}({}) -> {}", kernel.name(), inputs, outputs.empty() ? "None" : outputs);
 }
 
-/// The arguments of a call: those that the caller gives in order, then `out`.
-nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out,
-                    nb::handle stream) {
+/// Takes the arguments of a call, those that the caller gives in order and then `out`, and runs
+/// `use(args, context)` without the GIL.
+template <class Use>
+void with_arguments(Call& call, const Kernel& kernel, const nb::args& given, nb::handle out,
+                    nb::handle stream, const Use& use) {
   const std::string& name = kernel.name();
   const std::vector<Param>& params = kernel.metadata().params;
   size_t inputs = 0, outputs = 0;
@@ -126,7 +128,6 @@ nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out,
         .note("it is {}", signature(kernel));
   }
   // 2. Each becomes an Arg. Those refer to the tensors, so these must not move.
-  Call call(name.c_str());
   std::vector<Tensor> tensors;
   std::vector<Arg> args;
   tensors.reserve(params.size());
@@ -156,9 +157,27 @@ nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out,
   context.allocator = &allocator;
   call.run([&](Stream current) {
     context.stream = own.value_or(current);
-    kernel(args, context);
+    use(std::span<const Arg>(args), context);
   });
+}
+
+nb::any call_kernel(const Kernel& kernel, const nb::args& given, nb::handle out,
+                    nb::handle stream) {
+  Call call(kernel.name().c_str());
+  with_arguments(call, kernel, given, out, stream,
+                 [&](std::span<const Arg> args, const auto& context) { kernel(args, context); });
   return call.result();
+}
+
+CallTime bench_kernel(const Kernel& kernel, const nb::args& given, nb::handle out,
+                      nb::handle stream, std::optional<int64_t> bytes, int rounds) {
+  Call call(kernel.name().c_str());
+  CallTime time;
+  with_arguments(call, kernel, given, out, stream,
+                 [&](std::span<const Arg> args, const auto& context) {
+                   time = kernel.bench(args, {bytes.value_or(-1), rounds}, context);
+                 });
+  return time;
 }
 
 Kernel compile_text(const std::string& text, const std::string& target,
@@ -181,6 +200,11 @@ void bind_kernel(nb::module_& m) {
            "Returns the outputs: None, one, or a tuple. Arrays of unsigned integers may stand for\n"
            "formats of the same width that numpy lacks. On a GPU it runs on the current stream of\n"
            "the arrays' framework, or on stream: one of torch or cupy, or its address.")
+      .def("bench", &bench_kernel, "args"_a, "out"_a = nb::none(), "stream"_a = nb::none(),
+           "bytes"_a = nb::none(), "rounds"_a = 0,
+           "How long a call with these arguments keeps the device busy, as a CallTime: beside a\n"
+           "copy of as many bytes, which are those of the arguments unless bytes says else. It\n"
+           "calls the kernel often; on a GPU each time with a cold L2 cache.")
       .def_prop_ro("name", &Kernel::name)
       .def_prop_ro("origin", &Kernel::origin, "'compiled', 'memory' or 'disk'.")
       .def_prop_ro(

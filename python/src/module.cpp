@@ -67,6 +67,7 @@ NB_MODULE(_tilewright, m) {
         "Version, build id, targets, threads of a launch and folder of the disk cache.");
   bind_activation(m);
   bind_attention(m);
+  bind_bench(m);
   bind_elementwise(m);
   bind_gather(m);
   bind_gemm(m);

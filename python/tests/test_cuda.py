@@ -49,6 +49,44 @@ def test_tensors_come_in_and_go_out(twice: tw.Kernel) -> None:
     assert torch.equal(out, x * 2)
 
 
+def test_bench_agrees_with_the_profiler(twice: tw.Kernel) -> None:
+    """CUPTI's durations, behind a sum that reads several times the L2 cache."""
+    from torch.profiler import ProfilerActivity, profile
+
+    large = torch.ones(64 << 20, device="cuda")
+    for mib in (1, 8, 64, 256):
+        x = numbers(mib << 17)  # so many MiB are read and written together
+        y = torch.empty_like(x)
+        found = twice.bench(x, out=y)
+        assert found.bytes == mib << 20
+        with profile(activities=[ProfilerActivity.CUDA]) as trace:
+            for _ in range(21):
+                large.sum()
+                twice(x, out=y)
+            torch.cuda.synchronize()
+        spans = [e.time_range for e in trace.events() if "twice" in e.name]
+        times = sorted(span.end - span.start for span in spans)
+        profiled = times[len(times) // 2]
+        print(f"bench, {mib} MiB: {found}; CUPTI {profiled:.2f} us")
+        assert profiled - 1 < found.time_us < 1.1 * profiled + 3
+        assert 0.5 < found.share < 1.5
+
+
+def test_bench_of_functions_and_of_what_waits(twice: tw.Kernel) -> None:
+    x, w = torch.ones((1024, 4096), device="cuda"), torch.ones(4096, device="cuda")
+    out = torch.empty_like(x)
+    found = tw.bench(tw.rms_norm, x, w, out=out, rounds=5)
+    assert found.bytes == 2 * x.nbytes + w.nbytes and 0.3 < found.share < 1.5
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        assert tw.bench(torch.add, x, x, rounds=5).bytes == 2 * x.nbytes
+        assert twice.bench(x.flatten(), rounds=5).bytes == 2 * x.nbytes
+    with pytest.raises(ValueError, match="the call waits for the device"):
+        tw.bench(lambda a: tw.rms_norm(a, w).sum().item(), x)
+    with pytest.raises(ValueError, match="X is on cpu, the kernel was compiled for"):
+        twice.bench(torch.ones(8))
+
+
 def test_a_result_comes_from_torchs_allocator(twice: tw.Kernel) -> None:
     x = numbers(1 << 20)
     twice(x)

@@ -179,3 +179,30 @@ def test_verbose_adds_what_is_only_suspected() -> None:
         "  note: t is f32[8] shared\n"
         "  help: the option check_bounds makes it an assert"
     )
+
+
+def test_bench_times_calls_beside_a_copy(scale: tw.Kernel) -> None:
+    x, out = np.ones(1 << 16, "float32"), np.zeros(1 << 16, "float32")
+    for time in (scale.bench(x, 2.0, out=out, rounds=9), scale.bench(x, 2.0, rounds=9)):
+        assert isinstance(time, tw.CallTime)
+        assert time.bytes == 2 * x.nbytes
+        assert time.time_us > 0 and time.spread_us >= 0
+        assert time.share == time.ceiling_us / time.time_us
+        assert "% of the speed of a copy" in repr(time)
+    np.testing.assert_array_equal(out, 2.0)
+    assert scale.bench(x, 2.0, bytes=0, rounds=1).share == 0
+    with pytest.raises(ValueError, match="rounds is -1"):
+        scale.bench(x, 2.0, rounds=-1)
+    with pytest.raises(TypeError, match="expected 2 arguments"):
+        scale.bench(x)
+
+
+def test_bench_of_a_function_counts_its_arrays() -> None:
+    x, w = np.ones((64, 128), "float32"), np.ones(128, "float32")
+    time = tw.bench(tw.rms_norm, x, w, rounds=3)
+    assert time.bytes == 2 * x.nbytes + w.nbytes and time.time_us > 0
+    assert tw.bench(tw.rms_norm, x, w, out=x, rounds=3).bytes == x.nbytes + w.nbytes
+    assert tw.bench(tw.rms_norm, x, w, eps=0.5, bytes=8, rounds=3).bytes == 8
+    assert tw.bench(lambda: None, rounds=3).bytes == 0
+    with pytest.raises(ValueError, match="rms_norm: w is"):
+        tw.bench(tw.rms_norm, x, w[:5])

@@ -13,6 +13,7 @@ kernels compile and run; all functions can be called from several threads.
 from typing import Any, Protocol
 
 from ._tilewright import (
+    CallTime,
     Kernel,
     __version__,
     add,
@@ -21,6 +22,7 @@ from ._tilewright import (
     attention,
     attention_packed,
     batched_gemm,
+    bench,
     cast,
     compile_text,
     copy,
@@ -65,6 +67,7 @@ class Array(Protocol):
 
 __all__ = [
     "Array",
+    "CallTime",
     "Kernel",
     "__version__",
     "add",
@@ -73,6 +76,7 @@ __all__ = [
     "attention",
     "attention_packed",
     "batched_gemm",
+    "bench",
     "cast",
     "compile_text",
     "copy",
