@@ -87,6 +87,12 @@ def test_bench_of_functions_and_of_what_waits(twice: tw.Kernel) -> None:
         twice.bench(torch.ones(8))
 
 
+def test_explain_asks_the_driver(twice: tw.Kernel) -> None:
+    text = twice.explain()
+    print(text)
+    assert "asked of cuda:0" in text and "by the limits of the chip" not in text
+
+
 def test_a_result_comes_from_torchs_allocator(twice: tw.Kernel) -> None:
     x = numbers(1 << 20)
     twice(x)

@@ -78,8 +78,15 @@ DriverApi make_api() {
     *function = reinterpret_cast<CUfunction>(f.functions.size());
     return CUDA_SUCCESS;
   };
-  api.function_attribute = [](int* value, CUfunction_attribute, CUfunction) {
-    *value = fake().static_shared;
+  api.module_unload = [](CUmodule) {
+    fake().calls.emplace_back("unload");
+    return CUDA_SUCCESS;
+  };
+  api.function_attribute = [](int* value, CUfunction_attribute attribute, CUfunction) {
+    const FakeDriver& f = fake();
+    *value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS           ? f.registers
+             : attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? f.local_bytes
+                                                               : f.static_shared;
     return CUDA_SUCCESS;
   };
   api.function_set = [](CUfunction, CUfunction_attribute attribute, int value) {

@@ -39,6 +39,7 @@ struct FakeDriver {
   // Answers.
   CUresult launch_result = CUDA_SUCCESS, synchronize_result = CUDA_SUCCESS;
   CUresult load_result = CUDA_SUCCESS;
+  int registers = 40, local_bytes = 0;
   int static_shared = 0, blocks_per_sm = 2, active_clusters = 3;
   bool capturing = false;
   bool runs_at_once = false;  // what is queued, so that an event is there when it is asked for

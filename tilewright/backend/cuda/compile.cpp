@@ -2,7 +2,6 @@
 
 #include "tilewright/backend/cuda/deferred.h"
 #include "tilewright/backend/cuda/emit/emit.h"
-#include "tilewright/backend/cuda/toolchain/toolchain.h"
 #include "tilewright/backend/metadata_of.h"
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
@@ -121,14 +120,13 @@ backend::Artifact compile_source(const std::string& source, runtime::KernelMetad
   return {std::move(metadata), std::move(made.cubin), std::move(later)};
 }
 
-std::string assembler_report(const std::string& source, const ir::Program& program,
-                             const Target& target) {
+Translated translate_with_report(const std::string& source, const ir::Program& program,
+                                 const Target& target) {
   return translate({.name = program.name,
                     .source = source,
                     .flags = flags_of(program),
                     .assembler_report = true},
-                   target)
-      .log;
+                   target);
 }
 
 backend::Artifact replace_source(const backend::Artifact& artifact, const std::string& source,

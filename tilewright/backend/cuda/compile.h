@@ -6,6 +6,7 @@
 
 #include "tilewright/backend/backend.h"
 #include "tilewright/backend/cuda/target.h"
+#include "tilewright/backend/cuda/toolchain/toolchain.h"
 #include "tilewright/ir/nodes.h"
 #include "tilewright/pass/remarks.h"
 
@@ -31,9 +32,9 @@ backend::Artifact compile_source(const std::string& source, runtime::KernelMetad
                                  backend::CompileReport& report,
                                  std::vector<std::string> deferred = {});
 
-/// What the assembler says of each entry of a source: registers, spills, memory.
-std::string assembler_report(const std::string& source, const ir::Program& program,
-                             const Target& target);
+/// A source with what the assembler says of each entry: registers, spills, memory.
+Translated translate_with_report(const std::string& source, const ir::Program& program,
+                                 const Target& target);
 
 /// The code of another source with the same entries: what an author made of the emitted one. What
 /// NVRTC refuses is an Error with its messages.

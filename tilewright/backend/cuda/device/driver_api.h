@@ -145,6 +145,7 @@ enum CUstreamCaptureMode : int {
   TW_FUNCTION(context_set, cuCtxSetCurrent, (CUcontext context))                                   \
   TW_FUNCTION(context_synchronize, cuCtxSynchronize, ())                                           \
   TW_FUNCTION(module_load, cuModuleLoadData, (CUmodule * module, const void* image))               \
+  TW_FUNCTION(module_unload, cuModuleUnload, (CUmodule module))                                    \
   TW_FUNCTION(module_function, cuModuleGetFunction,                                                \
               (CUfunction * function, CUmodule module, const char* name))                          \
   TW_FUNCTION(function_attribute, cuFuncGetAttribute,                                              \
