@@ -45,6 +45,8 @@ if [[ -d $python_package ]]; then
 fi
 [[ -z $model ]] || cp -rL "$model" "$out/minilm"
 cp tools/pack_run.sh "$out/run"
+mkdir "$out/tools"
+cp tools/nvrtc_releases.py "$out/tools"
 find "$out" -name __pycache__ -prune -exec rm -r {} +
 
 tar -C pack -czf "pack/$name.tar.gz" "$name"
