@@ -1,6 +1,7 @@
 #include "tilewright/backend/cuda/device/clock.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "tilewright/backend/cuda/device/gpu.h"
@@ -38,7 +39,7 @@ class EventClock : public backend::DeviceClock {
     require(api_.memory_allocate(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1))),
             format("allocating {} MiB", (bytes >> 20) + 1).c_str());
     memory_.push_back(memory);
-    return reinterpret_cast<void*>(memory);
+    return std::bit_cast<void*>(memory);
   }
   void copy(void* dst, const void* src, int64_t bytes) override {
     const ContextScope scope(gpu_);

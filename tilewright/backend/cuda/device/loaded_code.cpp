@@ -15,7 +15,8 @@ std::unique_ptr<LoadedCode> LoadedCode::find(const std::string& cubin, const Tar
       CUmodule module = nullptr;
       if (gpu.api().module_load(&module, cubin.data()) != CUDA_SUCCESS) continue;
       return std::unique_ptr<LoadedCode>(new LoadedCode(gpu, module));
-    } catch (const Error&) {  // a device that can't be used says nothing
+    } catch (const Error&) {
+      continue;  // a device that can't be used says nothing
     }
   }
   return nullptr;
