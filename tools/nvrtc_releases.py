@@ -27,6 +27,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 USUAL = "13.0.88"
@@ -77,14 +78,13 @@ def fetch(release: str, folder: Path) -> None:
 
 
 def libraries(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Releases and their folders, the libraries unpacked."""
+    """Releases and where their libraries are unpacked until the next one is asked for."""
     for release in sorted(folder.glob("*.*"), key=lambda path: version_key(path.name)):
-        for packed in release.glob("*.xz"):
-            library = packed.with_suffix("")
-            if not library.exists():
-                with lzma.open(packed) as source, library.open("wb") as target:
-                    shutil.copyfileobj(source, target)
-        yield release.name, release.resolve()
+        with tempfile.TemporaryDirectory() as temporary:
+            for packed in release.glob("*.xz"):
+                with lzma.open(packed) as source, open(Path(temporary) / packed.stem, "wb") as out:
+                    shutil.copyfileobj(source, out)
+            yield release.name, Path(temporary)
 
 
 def version_key(release: str) -> list[int]:
@@ -144,7 +144,7 @@ def output_of(command: list[str], folder: Path, variables: dict[str, str]) -> tu
 
 
 def cubins(build: Path, folder: Path, findings: Findings) -> None:
-    for release, library in [("", None), *libraries(folder)]:
+    for release, library in chain([("", None)], libraries(folder)):
         with tempfile.TemporaryDirectory() as cache:
             variables = environment(library, cache)
             _, info = output_of(["tools/tilewright", "info"], build, variables)
@@ -181,7 +181,7 @@ def run_tests(pack: Path, tests: str, variables: dict[str, str]) -> dict[str, in
 
 def run(pack: Path, folder: Path, tests: str, findings: Findings) -> None:
     script = str(Path(__file__).resolve())
-    for release, library in [("", None), *libraries(folder)]:
+    for release, library in chain([("", None)], libraries(folder)):
         with tempfile.TemporaryDirectory() as cache:
             variables = environment(library, cache)
             _, info = output_of(["./run", "tilewright", "info"], pack, variables)

@@ -13,6 +13,7 @@ import nvrtc_releases as releases
 
 # Stands for an archive's: the installed NVRTC gives other bits than the one in the folder.
 RUN = """#!/bin/sh
+[ -z "$TW_NVRTC" ] || [ -e "$TW_NVRTC/libnvrtc.so.12" ] || exit 1
 case "$1 $2" in
   "tilewright info") echo "cuda compiler NVRTC ${TW_NVRTC:+12.9.86}${TW_NVRTC:-13.0.88} (/x)" |
     sed 's#12.9.86/[^ ]*#12.9.86#' ;;
@@ -56,7 +57,9 @@ class NvrtcReleases(unittest.TestCase):
             findings = releases.Findings(root / "nvrtc.json")
             with contextlib.redirect_stdout(io.StringIO()):
                 releases.run(root, root / "nvrtc", "quick", findings)
-            self.assertEqual((root / "nvrtc/12.9.86/libnvrtc.so.12").read_bytes(), b"code")
+            for release, library in releases.libraries(root / "nvrtc"):
+                self.assertEqual(release, "12.9.86")
+                self.assertEqual((library / "libnvrtc.so.12").read_bytes(), b"code")
             findings.add("12.9.86", cubins="all compile")
             self.assertEqual(
                 releases.table(releases.merged([root / "nvrtc.json"])).splitlines()[2:],
