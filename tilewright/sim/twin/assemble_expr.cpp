@@ -71,6 +71,7 @@ uint32_t Assembler::access(const ir::Buffer& buffer, const std::vector<ir::Expr>
   Access a;
   a.buffer = this->buffer(buffer);
   for (const ir::Expr& e : indices) a.index.push_back(index(e));
+  a.first = a.index.empty() ? IndexOperand{constant(0), 0} : a.index[0];
   a.node = node;
   a.count = count;
   code_.accesses.push_back(std::move(a));
@@ -150,6 +151,12 @@ Reg Assembler::op(const ir::Op& op) {
     case OpCode::shl:
     case OpCode::shr:
       in.code = Code::shift;
+      break;
+    case OpCode::add:
+      if (operand.is_int() && operand.bits() == 64) in.code = Code::add;
+      break;
+    case OpCode::mul:
+      if (operand.is_int() && operand.bits() == 64) in.code = Code::multiply;
       break;
     default:
       break;

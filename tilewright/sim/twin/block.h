@@ -72,7 +72,8 @@ struct MemoryFence {
   Clocks known, seen;
 };
 
-class Block {
+/// Hidden, so that its parts in several files call each other directly.
+class [[gnu::visibility("hidden")]] Block {
  public:
   Block(LaunchState& launch, int64_t number);
 
@@ -107,6 +108,8 @@ class Block {
   void move(Thread& t, uint32_t dst, uint32_t src);
   Bits exchange(Thread& t, uint32_t access, const AtomicCode& atomic);
   void check_written(const Thread& t, const Access& access, const Target& target);
+  void report_unwritten(const Thread& t, const Access& access);
+  bool is_repeated(const Thread& t, uint32_t access, const Target& target);
   void print(Thread& t, const MessageCode& message);
 
   // Who touches what (touch.cpp)

@@ -22,6 +22,8 @@ enum class Code : uint8_t {
   apply,        // dst = fn(a, b, c)
   divide,       // the same, where b must not be 0
   shift,        // the same, where b must be below `width`
+  add,          // dst = a + b, of 64 bits
+  multiply,     // dst = a * b, of 64 bits
   copy,         // dst = a
   resize,       // dst = a of `width` bits (with sign, if c) in the lowest b bits
   cast,         // dst = a converted by casts[b], with the random word c
@@ -76,6 +78,12 @@ struct BufferCode {
   int memory = -1;     // of global ones: number of the argument's memory; -1: by address
 };
 
+/// A dimension of an access, with extent and stride of the buffer.
+struct Dimension {
+  IndexOperand index;
+  Reg extent = 0, stride = 0;
+};
+
 /// Where and how the program touches a buffer.
 struct Access {
   int buffer = 0;
@@ -83,6 +91,18 @@ struct Access {
   int count = 1;             // of neighbors, in a Move
   bool block_scope = false;  // of an atomic: it means nothing to other blocks
   const ir::Node* node = nullptr;
+
+  // Copied from its buffer, so that the usual cases take few steps:
+  bool plain = false;   // one element, of a plain local array
+  bool direct = false;  // of whole bytes, without padding, at no address
+  bool truth = false;   // of truth values
+  Space space = Space::global;
+  int memory = -1;
+  int64_t width = 4;  // bytes
+  int64_t base = 0, bytes = 0;
+  IndexOperand first;  // its index, or 0
+  Reg offset = 0;
+  std::vector<Dimension> dimensions;
 };
 
 struct CastCode {

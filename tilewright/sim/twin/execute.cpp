@@ -12,6 +12,8 @@
 namespace tw::sim::twin {
 namespace {
 
+constexpr Bits kWritten = 0x0101010101010101;  // marks of 8 bytes
+
 int64_t extended(Bits bits, int shift) { return static_cast<int64_t>(bits << shift) >> shift; }
 Bits low_bits(Bits bits, unsigned width) {
   return width >= 64 ? bits : bits & ((Bits{1} << width) - 1);
@@ -32,6 +34,29 @@ Bits read_bits(const std::byte* from, int bytes) {
       std::memcpy(&value, from, 8);
       return value;
   }
+}
+
+void write_bits(std::byte* to, Bits value, int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return static_cast<void>(std::memcpy(to, &value, 1));
+    case 2:
+      return static_cast<void>(std::memcpy(to, &value, 2));
+    case 4:
+      return static_cast<void>(std::memcpy(to, &value, 4));
+    default:
+      std::memcpy(to, &value, 8);
+  }
+}
+
+/// Where an access to a plain local array leads, from the thread's first local byte on; -1 if not
+/// inside.
+int64_t plain_place(const Bits* regs, const Access& access) {
+  const int64_t i = extended(regs[access.first.reg], access.first.shift);
+  // Narrow first: the product must not wrap.
+  if (i < 0 || i >= access.bytes) return -1;
+  const int64_t at = i * access.width;
+  return at < access.bytes ? access.base + at : -1;
 }
 
 }  // namespace
@@ -75,6 +100,12 @@ void Block::execute(int32_t number) {
                         value_text(r[in.b], op.args[1].dtype())));
         }
         r[in.dst] = in.fn(r[in.a], r[in.b], 0);
+        break;
+      case Code::add:
+        r[in.dst] = r[in.a] + r[in.b];
+        break;
+      case Code::multiply:
+        r[in.dst] = r[in.a] * r[in.b];
         break;
       case Code::copy:
         r[in.dst] = r[in.a];
@@ -126,12 +157,28 @@ void Block::execute(int32_t number) {
           return leave(Thread::State::ready);
         }
         break;
-      case Code::load:
-        r[in.dst] = load(t, in.a);
+      case Code::load: {
+        const Access& access = code.accesses[in.a];
+        const int64_t at = access.plain ? plain_place(r, access) : -1;
+        if (at >= 0 && all_written(t.written + at, access.width)) {
+          const Bits value = read_bits(t.local + at, static_cast<int>(access.width));
+          r[in.dst] = access.truth ? Bits{value != 0} : value;
+        } else {
+          r[in.dst] = load(t, in.a);
+        }
         break;
-      case Code::store:
-        store(t, in.a, r[in.b]);
+      }
+      case Code::store: {
+        const Access& access = code.accesses[in.a];
+        const int64_t at = access.plain ? plain_place(r, access) : -1;
+        if (at >= 0) {
+          write_bits(t.local + at, r[in.b], access.width);
+          write_bits(reinterpret_cast<std::byte*>(t.written + at), kWritten, access.width);
+        } else {
+          store(t, in.a, r[in.b]);
+        }
         break;
+      }
       case Code::move_in:
       case Code::move_out:
         move(t, in.a, in.b);
@@ -209,52 +256,43 @@ std::string Block::element_of(const Access& access, const Index& index, int64_t 
 }
 
 bool Block::locate(const Thread& t, const Access& access, Target* target) {
-  const BufferCode& b = launch_.code.buffers[static_cast<size_t>(access.buffer)];
-  if (b.plain) {  // the hot case
-    const int64_t i =
-        access.index.empty() ? 0 : extended(t.regs[access.index[0].reg], access.index[0].shift);
-    const int64_t bytes = b.width / 8, at = i * bytes;
-    if (i >= 0 && at + access.count * bytes <= b.bytes) {
-      target->byte = b.base + at;
-      target->data = t.local + target->byte;
-      target->bytes = static_cast<int>(access.count * bytes);
-      return true;
-    }
-  }
   return locate_quickly(t, access, target) ||
          locate_at(t, access, index_of(t, access), access.count, target);
 }
 
 /// The place of most accesses that are as they should be; false: locate_at says more.
 bool Block::locate_quickly(const Thread& t, const Access& access, Target* target) {
-  const BufferCode& b = launch_.code.buffers[static_cast<size_t>(access.buffer)];
-  const BufferCode& root = launch_.code.buffers[static_cast<size_t>(b.root)];
-  if (b.width < 8 || root.padding_bits != 0 || b.buffer->address) return false;
-  auto element = static_cast<int64_t>(t.regs[b.offset]);
-  const size_t rank = b.shape.size();
-  for (size_t dim = 0; dim < rank; ++dim) {
-    const int64_t i = extended(t.regs[access.index[dim].reg], access.index[dim].shift);
-    const int64_t last = dim + 1 == rank ? i + (access.count - 1) : i;
-    if (i < 0 || last >= static_cast<int64_t>(t.regs[b.shape[dim]])) return false;
-    element += i * static_cast<int64_t>(t.regs[b.strides[dim]]);
+  if (!access.direct) return false;
+  auto element = static_cast<int64_t>(t.regs[access.offset]);
+  const int64_t more = access.count - 1;
+  for (const Dimension& dim : access.dimensions) {
+    const int64_t i = extended(t.regs[dim.index.reg], dim.index.shift);
+    if (i < 0 || i >= static_cast<int64_t>(t.regs[dim.extent])) return false;
+    element += i * static_cast<int64_t>(t.regs[dim.stride]);
   }
-  if (access.count > 1 && t.regs[b.strides[rank - 1]] != 1) return false;
-  const int64_t width = b.width / 8, bytes = access.count * width;
-  const int64_t byte = root.base + element * width;
+  if (more > 0) {
+    const Dimension& dim = access.dimensions.back();
+    const int64_t last = extended(t.regs[dim.index.reg], dim.index.shift) + more;
+    if (last >= static_cast<int64_t>(t.regs[dim.extent]) || t.regs[dim.stride] != 1) return false;
+  }
+  const int64_t bytes = access.count * access.width;
+  const int64_t byte = access.base + element * access.width;
   target->byte = byte;
   target->bytes = static_cast<int>(bytes);
-  if (b.space != Space::global && (byte < root.base || byte + bytes > root.base + root.bytes)) {
+  if (access.space != Space::global &&
+      (byte < access.base || byte + bytes > access.base + access.bytes)) {
     return false;
   }
-  if (b.space == Space::local) {
+  if (access.space == Space::local) {
     target->data = t.local + byte;
     return true;
   }
-  Memory& memory =
-      b.space == Space::shared ? shared_ : (*launch_.memories)[static_cast<size_t>(root.memory)];
+  Memory& memory = access.space == Space::shared
+                       ? shared_
+                       : (*launch_.memories)[static_cast<size_t>(access.memory)];
   if (!memory.holds(byte, bytes)) return false;
   target->data = memory.data() + byte;
-  const auto address = b.space == Space::shared
+  const auto address = access.space == Space::shared
                            ? static_cast<uint64_t>(byte)
                            : static_cast<uint64_t>(reinterpret_cast<uintptr_t>(target->data));
   const auto align = static_cast<uint64_t>(std::min<int64_t>(bytes, 16));  // a power of two
@@ -360,17 +398,28 @@ bool Block::locate_at(const Thread& t, const Access& access, const Index& index,
   return true;
 }
 
-void Block::check_written(const Thread& t, const Access& access, const Target& target) {
-  bool written = true;
-  if (target.memory != nullptr) {
-    written = target.memory->was_written(target.byte, target.bytes);
-  } else {
-    written = all_written(t.written + target.byte, target.bytes);
-  }
-  if (written) return;
+inline void Block::check_written(const Thread& t, const Access& access, const Target& target) {
+  const bool written = target.memory != nullptr
+                           ? target.memory->was_written(target.byte, target.bytes)
+                           : all_written(t.written + target.byte, target.bytes);
+  if (!written) report_unwritten(t, access);
+}
+void Block::report_unwritten(const Thread& t, const Access& access) {
   report(
       FindingKind::uninitialized_read, access.node,
       format("{} reads {} before it is written", thread_text(number_of(t)), element_of(t, access)));
+}
+
+/// Whether the thread has read the same in the same interval, as far as one look tells: it met all
+/// that was there, and a write since then would have replaced it.
+inline bool Block::is_repeated(const Thread& t, uint32_t number, const Target& target) {
+  Memory& memory = *target.memory;
+  if (!memory.is_watched()) return true;
+  const int64_t unit = memory.unit_of(target.byte);
+  if (memory.unit_of(target.byte + target.bytes - 1) != unit) return false;
+  const int32_t thread = number_of(t);
+  const Record& kept = memory.trace(unit).reader(thread / kLanes);
+  return kept.interval == order_.now(thread) && kept.access == number;
 }
 
 Bits Block::load(Thread& t, uint32_t number) {
@@ -378,7 +427,7 @@ Bits Block::load(Thread& t, uint32_t number) {
   const BufferCode& b = launch_.code.buffers[static_cast<size_t>(access.buffer)];
   Target target;
   if (!locate(t, access, &target)) return 0;
-  if (target.memory != nullptr) {
+  if (target.memory != nullptr && !is_repeated(t, number, target)) {
     touch(t, number, target, b.width < 8 ? Touch::atomic : Touch::read);
   }
   check_written(t, access, target);

@@ -27,6 +27,9 @@ struct Trace {
   Record write;
   std::array<Record, 2> atomics;
   std::array<Record, 3> reads;
+
+  /// That a thread of the warp leaves first.
+  const Record& reader(int32_t warp) const { return reads[static_cast<size_t>(warp) % 3]; }
 };
 
 /// Whether each of some bytes is marked (by 1) as written.
@@ -41,6 +44,9 @@ inline bool all_written(const uint8_t* marks, int64_t count) {
     case 4:
       std::memcpy(&some, marks, 4);
       return some == 0x01010101;
+    case 8:
+      std::memcpy(&some, marks, 8);
+      return some == 0x0101010101010101;
     default:
       return std::memchr(marks, 0, static_cast<size_t>(count)) == nullptr;
   }

@@ -82,8 +82,7 @@ void Block::touch(const Actor& actor, uint32_t number, const Target& target, Tou
     // The same read in the same interval: it met all that was there, and a write since then would
     // have replaced it.
     if (how == Touch::read && actor.task == nullptr) {
-      const Record& kept =
-          trace.reads[static_cast<size_t>(actor.thread / kLanes) % trace.reads.size()];
+      const Record& kept = trace.reader(actor.thread / kLanes);
       if (kept.interval == me.interval && kept.access == number) continue;
     }
     if (const Record* other = conflict(trace, actor, me, how)) {

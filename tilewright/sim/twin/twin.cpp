@@ -167,10 +167,33 @@ void Run::set_buffers(const Assembler& assembler, LaunchCode* code) {
   }
 }
 
+/// What the accesses need to know of their buffers.
+void plan_accesses(LaunchCode* code) {
+  for (Access& a : code->accesses) {
+    const BufferCode& b = code->buffers[static_cast<size_t>(a.buffer)];
+    const BufferCode& root = code->buffers[static_cast<size_t>(b.root)];
+    const size_t rank = b.shape.size();
+    a.direct =
+        b.width >= 8 && root.padding_bits == 0 && !b.buffer->address && a.index.size() == rank;
+    a.plain = b.plain && a.count == 1;
+    a.truth = b.buffer.dtype().is_bool();
+    a.space = b.space;
+    a.memory = root.memory;
+    a.width = b.width / 8;
+    a.base = root.base;
+    a.bytes = root.bytes;
+    a.offset = b.offset;
+    for (size_t dim = 0; dim < rank && a.direct; ++dim) {
+      a.dimensions.push_back({a.index[dim], b.shape[dim], b.strides[dim]});
+    }
+  }
+}
+
 LaunchCode Run::code_of(const ir::Launch& launch) {
   Assembler assembler;
   LaunchCode code = assembler.assemble(launch);
   set_buffers(assembler, &code);
+  plan_accesses(&code);
   for (const BufferCode& b : code.buffers) {
     if (b.space != Space::shared) continue;
     const int64_t base = code.buffers[static_cast<size_t>(b.root)].base;
