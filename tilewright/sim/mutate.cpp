@@ -98,7 +98,10 @@ std::optional<HandleOf<T>> Mutator::shifted(const T& node, std::vector<Expr> T::
 }
 
 std::optional<Stmt> Mutator::changed(const ir::Barrier& barrier) {
-  if (turn(barrier.loc, "no barrier")) return ir::seq({});
+  const auto none = [&] {
+    return "no barrier" + (barrier.reason.empty() ? "" : " (" + barrier.reason + ")");
+  };
+  if (turn(barrier.loc, none)) return ir::seq({});
   if (barrier.id == 0) return std::nullopt;
   if (barrier.threads > 32 && turn(barrier.loc, "barrier for 32 threads fewer")) {
     return with(barrier, [](ir::Barrier& b) { b.threads -= 32; });
