@@ -27,12 +27,19 @@ bool has_vectors(const ir::Program& program) {
 }
 
 std::vector<sim::Call> calls_of(const LibraryLaunch& launch) {
+  std::vector<const LibraryCall*> quick_first;
+  for (const LibraryCall& call : launch.calls) quick_first.push_back(&call);
+  std::ranges::stable_sort(quick_first, {}, &LibraryCall::seconds);
   std::vector<sim::Call> list;
-  for (const sim::OwnedCall& call : launch.calls) list.push_back(call.call());
+  for (const LibraryCall* each : quick_first) list.push_back(each->call.call());
   return list;
 }
 
 }  // namespace
+
+double LibraryLaunch::slowest() const {
+  return std::ranges::max_element(calls, {}, &LibraryCall::seconds)->seconds;
+}
 
 Launches::Launches()
     : watch_([this](const ir::Program& program, const sim::Call& call, const auto& run) {
@@ -45,11 +52,11 @@ Launches::Launches()
                           {}});
         }
         LibraryLaunch& launch = all_[at->second];
-        launch.calls.emplace_back(program, call);
+        sim::OwnedCall copy(program, call);
         const std::clock_t start = std::clock();
         run();
         const double passed = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-        launch.seconds = std::max(launch.seconds, passed);
+        launch.calls.push_back({std::move(copy), passed});
       }) {}
 
 void Launches::run(const LibraryCase& each, Place& place) {

@@ -12,14 +12,20 @@
 
 namespace tw::test {
 
+/// What a launch is run on.
+struct LibraryCall {
+  sim::OwnedCall call;
+  double seconds;  // of a processor, that it takes
+};
+
 /// A launch as it was lowered, with copies of all that it was run on.
 struct LibraryLaunch {
   std::string kernel;  // the function of the library
   std::string what;    // `bf16, with vectors`
   ir::Program program;
   std::vector<std::string> facts;  // LibraryCase::facts
-  std::vector<sim::OwnedCall> calls;
-  double seconds = 0;  // of a processor, that the slowest of them takes
+  std::vector<LibraryCall> calls;
+  double slowest() const;
 };
 
 /// Collects the launches of what runs in the twin while it lives. Those that are the same program
