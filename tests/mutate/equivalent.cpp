@@ -131,6 +131,11 @@ std::string Comparison::same_loop(const ir::For& a, const ir::For& b) {
   if (facts_.proves_equal(a.lo, b.lo) && facts_.proves_equal(a.hi, b.hi)) return "the same turns";
   const std::optional<int64_t> step = ir::as_int(a.step);
   if (!step || *step < 1) return {};
+  if (a.lo.same_as(b.lo) &&
+      facts_.proves(
+          ir::lor(ir::eq(a.hi, b.hi), ir::land(ir::le(a.hi, a.lo), ir::le(b.hi, a.lo))))) {
+    return "the same turns";
+  }
   // The one turn that only one of them has.
   const Facts::Scope scope(facts_);
   facts_.step();

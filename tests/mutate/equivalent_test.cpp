@@ -44,6 +44,12 @@ TEST(Equivalent, ATurnInWhichNothingHappens) {
                   "end of the loop over s minus 1: the turn at the end does nothing"));
 }
 
+TEST(Equivalent, ALoopWithoutTurnsInAnyCase) {
+  const std::string clamp = "for s in 0:max(n - 99, 0) { Y[s] = 1.0 }";
+  EXPECT_THAT(equivalent(clamp), ElementsAre("n - 99 instead of max(n - 99, 0): the same turns"));
+  EXPECT_THAT(equivalent("for s in 0:max(n - 99, 1) { Y[s] = 1.0 }"), ElementsAre());
+}
+
 TEST(Equivalent, WhatIsWrittenToRegistersThatNobodyReads) {
   // t = 63 writes r[1], which only lower threads read.
   const std::string write = "alloc r: f32[2] local r[0] = 1.0 if t < 50 { r[1] = 2.0 } ";
