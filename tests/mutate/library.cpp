@@ -409,7 +409,7 @@ void add_products(Cases& cases) {
     for (const auto& [m, n, k] : sizes) {
       const int64_t batch = n == 9 ? 2 : 1;
       const Tensor bias = p.input(f32, {n}), residual = left(p.input(f32, {batch, m, up(n)}), n);
-      batched_gemm(p.input(f32, {batch, m, k}), p.input(f32, {batch, k, n}),
+      batched_gemm(left(p.input(f32, {batch, m, 80}), k), left(p.input(f32, {batch, k, up(n)}), n),
                    left(p.output(f32, {batch, m, up(n)}), n),
                    {.activation = Activation::silu, .bias = &bias, .residual = &residual});
     }
