@@ -4,6 +4,7 @@
 
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
+#include "tilewright/kernels/work.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -54,17 +55,19 @@ void dataflow(Builder& k, const Case& kernel_case) {
 }
 
 const Jit& kernel() {
-  // On a GPU each of 128 threads loads two vectors of 16 bytes, from one tensor or of each one.
   static const Jit jit(
       define_kernel("activation", dataflow).schedule("cuda", [](Schedule& s, const Case& c) {
         const bool gated = static_cast<Function>(c.constant("function")) == Function::silu_mul;
-        s.set("width", (gated ? 1 : 2) * 128 * 128 / c.dtype().bits());
+        s.set("width", vectors_per_thread(c, gated ? 2 : 1) * 128 * 128 / c.dtype().bits());
       }));
   return jit;
 }
 
 const Kernel& kernel_for(Function function, const Tensor& y) {
-  return kernel()({y.dtype()}, {{"function", static_cast<int64_t>(function)}}, y.device().kind);
+  const DeviceKind device = y.device().kind;
+  return kernel()({y.dtype()},
+                  {{"function", static_cast<int64_t>(function)}, work(2 * y.bytes(), device)},
+                  device);
 }
 
 void run(std::string_view name, Function function, const Tensor& x, const Tensor& y,

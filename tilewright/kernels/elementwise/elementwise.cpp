@@ -5,6 +5,7 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/elementwise/iteration.h"
+#include "tilewright/kernels/work.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -74,12 +75,11 @@ void tile(Schedule& s, int64_t elements) {
   s.set("width", std::min(kWidth, elements)).set("rows", std::max<int64_t>(elements / kWidth, 1));
 }
 
-/// On a GPU each of 128 threads loads two vectors of 16 bytes, from one tensor or of each one.
+/// What a block of 128 threads on a GPU has.
 int64_t of_threads(const Case& c) {
   int bits = 8;
   for (const DType dtype : c.dtypes) bits = std::max(bits, dtype.bits());
-  const int64_t vectors = c.dtypes.size() > 2 ? 1 : 2;
-  return vectors * 128 * 128 / bits;
+  return vectors_per_thread(c, c.dtypes.size() - 1) * 128 * 128 / bits;
 }
 
 /// Short rows share a block.
@@ -106,9 +106,11 @@ struct Elementwise::Kernels {
   Jit jit;
 
   const Kernel& of(const std::vector<Tensor>& t, const Iteration& over) const {
-    const std::initializer_list<Constant> constants = {{"rank", over.rank()},
-                                                       {"along", over.along()}};
     const DeviceKind device = t.back().device().kind;
+    int64_t bytes = 0;
+    for (const Tensor& tensor : t) bytes += tensor.bytes();
+    const std::initializer_list<Constant> constants = {
+        {"rank", over.rank()}, {"along", over.along()}, work(bytes, device)};
     const auto dtype = [&](size_t i) { return t[i].dtype(); };
     switch (t.size()) {
       case 2:

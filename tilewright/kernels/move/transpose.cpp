@@ -3,6 +3,7 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/move.h"
+#include "tilewright/kernels/work.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -30,12 +31,17 @@ void dataflow(Builder& k, DType dtype) {
     if (run == 0) return i;
     return ((i / size) ^ (c / run % (entries / size))) * size + i % size;
   };
+  // GPUs limit all dimensions of a grid but the first.
+  const bool in_grid = k.tunable("in_grid", 0) != 0;
   const Expr tiles_m = cdiv(m, down), tiles_n = cdiv(n, across);
-  k.launch({batch * tiles_m * tiles_n}, [&](Expr block) {  // GPUs limit the other dimensions
+  const Extents grid =
+      in_grid ? Extents{tiles_m, tiles_n, batch} : Extents{batch * tiles_m * tiles_n};
+  k.launch(grid, [&](const std::vector<Expr>& block) {
     // Neighboring blocks write neighboring parts of y.
-    const Expr strip = let(block / tiles_m), b = let(strip / tiles_n);
-    const Expr row = let((block - strip * tiles_m) * down);
-    const Expr column = let((strip - b * tiles_n) * across);
+    const Expr strip = in_grid ? Expr() : let(block[0] / tiles_m);
+    const Expr b = in_grid ? block[2] : let(strip / tiles_n);
+    const Expr row = let((in_grid ? block[0] : block[0] - strip * tiles_m) * down);
+    const Expr column = let((in_grid ? block[1] : strip - b * tiles_n) * across);
     assume(0 <= b && b < batch && 0 <= row && 0 <= column);  // what quotients hide
     const Buffer tile = shared(dtype, {across, down}, "tile");
     const Buffer words = pack == 1 ? tile : view(tile, word, {across, down / pack});
@@ -53,10 +59,13 @@ void dataflow(Builder& k, DType dtype) {
   });
 }
 
-/// Both sides of a tile are whole lines of memory; rows of the block's memory take all banks.
+/// Both sides of a tile are whole lines of memory, or half of one where there is little work; rows of
+/// the block's memory take all banks, and a thread has one vector of each row that shares a word.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t bytes = c.dtype().bits() / 8, vector = kChunk / bytes;
-  s.threads(256).set("tile_m", 256 / bytes).set("tile_n", 8 * vector);
+  const bool little = work_of(c) == Work::little;
+  s.threads(little ? 128 : 256).set("in_grid", c.constant("in_grid"));
+  s.set("tile_m", (bytes <= 2 ? 128 : 256) / bytes).set("tile_n", (little ? 4 : 8) * vector);
   s.set("pack", std::max<int64_t>(4 / bytes, 1)).set("run", vector);
 }
 
@@ -82,7 +91,10 @@ void transpose(const Tensor& x, const Tensor& y, Stream stream) {
   check_apart("transpose", {"y", y}, {{"x", x}});
   const Tensor from = in_batch(as_bits("transpose", {"x", x}));
   const Tensor to = in_batch(as_bits("transpose", {"y", y}));
-  kernel()({from.dtype()}, {}, x.device().kind).launch(stream, {from, to});
+  const DeviceKind device = x.device().kind;
+  const bool in_grid = device != DeviceKind::cpu && from.dim(0) < 65536 && from.dim(2) < 1 << 20;
+  kernel()({from.dtype()}, {{"in_grid", in_grid}, work(2 * from.bytes(), device)}, device)
+      .launch(stream, {from, to});
 }
 
 }  // namespace tw::kernels

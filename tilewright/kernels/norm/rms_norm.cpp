@@ -30,7 +30,7 @@ const Jit& kernel() {
   static const Jit jit(
       define_kernel("rms_norm", dataflow)
           .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 1); })
-          .schedule("cuda", hold_rows));
+          .schedule("cuda", hold_many_rows));
   return jit;
 }
 
@@ -45,7 +45,7 @@ void rms_norm(const Tensor& x, const Tensor& w, float eps, const Tensor& y, Stre
   check_apart("rms_norm", {"y", y}, {{"x", x}}, /*in_place=*/true);
   check_apart("rms_norm", {"y", y}, {{"w", w}});
   if (y.numel() == 0) return;  // tiles have no extent of 0
-  kernel()({x.dtype(), w.dtype()}, {{"h", x.dim(1)}}, x.device().kind)
+  kernel()({x.dtype(), w.dtype()}, {{"h", x.dim(1)}, many_rows(x)}, x.device().kind)
       .launch(stream, {x, w, eps, y}, /*in_place=*/true);
 }
 

@@ -36,7 +36,7 @@ const Jit& kernel() {
   static const Jit jit(
       define_kernel("sum", dataflow)
           .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 1); })
-          .schedule("cuda", hold_strips));
+          .schedule("cuda", fold_strips));
   return jit;
 }
 

@@ -67,11 +67,26 @@ void Emitter::barrier(const ir::Barrier& barrier) {
     line(format("const {} {} = {}({}){};{}", counts ? "i32" : "bool", result, name, cond.s,
                 counts ? "" : " != 0", reason));
     vars_[barrier.result] = result;
-    return;
+  } else if (barrier.id == 0) {
+    line("__syncthreads();" + reason);
+  } else {
+    line(format("named_barrier{}<{}, {}>();{}", barrier.arrive_only ? "_arrive" : "", barrier.id,
+                barrier.threads, reason));
   }
-  if (barrier.id == 0) return line("__syncthreads();" + reason);
-  line(format("named_barrier{}<{}, {}>();{}", barrier.arrive_only ? "_arrive" : "", barrier.id,
-              barrier.threads, reason));
+  if (const auto narrow = narrow_.find(&barrier); narrow != narrow_.end()) forget(narrow->second);
+}
+
+/// Only arrays that lie at multiples of 16 bytes.
+void Emitter::forget(const std::vector<ir::Buffer>& arrays) {
+  for (const ir::Buffer& array : arrays) {
+    if (!moved_.contains(array)) continue;
+    const std::string i = names_.make("i");
+    int64_t elements = 1;
+    for (size_t d = 0; d < array.shape().size(); ++d) elements *= array.extent(static_cast<int>(d));
+    line("#pragma unroll");
+    line(format("for (i64 {0} = 0; {0} < {1}; ++{0}) forget(((u32*){2})[{0}]);", i, elements / 2,
+                name_of(array)));
+  }
 }
 
 void Emitter::warp(const ir::WarpOp& warp) {

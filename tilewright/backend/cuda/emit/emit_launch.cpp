@@ -1,5 +1,6 @@
 // The frame of a source: the prelude, and for each launch its parameters and indices.
 #include "tilewright/backend/cuda/emit/emitter.h"
+#include "tilewright/backend/cuda/emit/kept_narrow.h"
 #include "tilewright/backend/cuda/emit/prelude.h"
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
@@ -41,6 +42,7 @@ void Emitter::line(const std::string& text) {
 void Emitter::scan(const ir::Launch& launch) {
   is_early_ = launch.dependent_launch;
   maps_ = tensor_maps(launch);
+  narrow_ = kept_narrow(launch);
   ir::for_each_expr(launch.body, [&](const ir::Expr& e) {
     if (const auto* load = e.try_as<ir::Load>()) read_.insert(load->buffer.root());
   });

@@ -123,6 +123,7 @@ class Emitter {
   // ---- effects ----
   void atomic(const ir::Atomic& atomic);
   void barrier(const ir::Barrier& barrier);
+  void forget(const std::vector<ir::Buffer>& arrays);
   void warp(const ir::WarpOp& warp);
   void async(const ir::AsyncCopy& copy);
   void tensor_copy(const ir::AsyncCopy& copy);
@@ -148,6 +149,7 @@ class Emitter {
   std::map<ir::Buffer, std::string, ir::ById> buffers_;
   std::map<ir::Buffer, Text, ir::ById> view_offset_;  // of views without a pointer of their own
   std::set<ir::Buffer, ir::ById> read_, written_, moved_;  // roots
+  std::map<const ir::Barrier*, std::vector<ir::Buffer>> narrow_;  // kept_narrow
   std::vector<TensorMap> maps_;                            // parameters after all others
   bool waits_ = false;                      // for the launch ahead, in a statement of its own
   bool is_early_ = false;                   // it may begin before the launch ahead has ended

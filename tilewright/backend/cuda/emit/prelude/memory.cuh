@@ -110,3 +110,6 @@ template <int kId, int kThreads>
 __device__ __forceinline__ void named_barrier_arrive() {
   asm volatile("bar.arrive %0, %1;" : : "n"(kId), "n"(kThreads) : "memory");
 }
+//# forget
+// What was computed from the word counts as unknown: it is computed again, not kept in registers.
+__device__ __forceinline__ void forget(u32& word) { asm volatile("" : "+r"(word)); }
