@@ -7,46 +7,78 @@
 namespace tw::kernels {
 namespace {
 
-// What is outside x is NaN, which loses. Each place of a strip has its own maximum and the strip
-// that had it first; of the places that have the row's maximum the lowest index counts.
+constexpr int64_t kHeld = 8;  // strips of a row that are loaded together
+
+/// As i64 the numbers order by value, then by lower index.
+Expr word_of(const Expr& value, const Expr& index) {
+  const Expr raw = bitcast(value, i32);
+  const Expr number = select(value == 0.0F, 0, raw ^ ((raw >> 31) & INT32_MAX));
+  return (cast(number, i64) << 32) | cast(INT32_MAX - index, i64);
+}
+
+// Each place of a strip keeps the largest of its column and the strip that had it, the last strip
+// first: so an equal element of an earlier one takes over, and NaN, which is not at least anything,
+// does not. What is outside x is NaN. Then one fold finds the place.
 void dataflow(Builder& k, DType dtype, DType index_type) {
   const Expr n = k.dim("n"), x_row = k.dim("x_row");
   const int64_t h = k.constant("h");
-  const int64_t rows = k.tunable("rows", 4), most = k.tunable("width", 4096);
-  const int64_t width = std::min(h, most);
+  const int64_t rows = k.tunable("rows", 4), most = k.tunable("width", 1024);
+  const int64_t strips = cdiv(h, most), width = (cdiv(h, strips) + 7) / 8 * 8;
+  const int64_t held = std::min(strips, kHeld), spans = cdiv(strips, held);
   const Buffer x = k.input("x", dtype, {n, h}, {.strides = {x_row, 1}});
   const Buffer y = k.output("y", index_type, {n});
   safe_value(x, nan(dtype));
   k.launch({cdiv(n, rows)}, [&](Expr block) {
     const Buffer part = fragment(f32, {rows, width}, "part");
     const Buffer index = fragment(i32, {rows, width}, "index");
-    if (h <= width) {
-      copy(x(block * rows, 0), part);
-    } else {
-      fill(part, nan(f32));
-      fill(index, static_cast<int32_t>(h));
-      for_each_strip(h, width, [&](Expr first) {
-        parallel({rows, width}, [&](Expr i, Expr j) {
-          const Expr v = cast(x(block * rows + i, first + j), f32), old = part(i, j);
-          const Expr better = let(v > old || (isnan(old) && !isnan(v)));
-          index(i, j) = select(better, cast(first + j, i32), index(i, j));
-          part(i, j) = select(better, v, old);
-        });
+    fill(part, -inf(f32));
+    fill(index, -1);
+    const auto span = [&](const Expr& first) {
+      std::vector<Buffer> strip;
+      for (int64_t s = 0; s < held; ++s) {
+        strip.push_back(fragment(dtype, {rows, width}, format("strip_{}", s)));
+        copy(x(block * rows, first + s * width), strip.back());
+      }
+      parallel({rows, width}, [&](Expr i, Expr j) {
+        Expr best = part(i, j), at = index(i, j);
+        for (int64_t s = held; s-- > 0;) {
+          const Expr v = cast(strip[static_cast<size_t>(s)](i, j), f32), better = let(v >= best);
+          best = let(select(better, v, best));
+          at = let(select(better, cast(first + s * width + j, i32), at));
+        }
+        part(i, j) = best;
+        index(i, j) = at;
       });
+    };
+    if (spans == 1) {
+      span(0);
+    } else {
+      serial(spans, [&](Expr i) { span((spans - 1 - i) * (held * width)); });
     }
-    const Tile v = value(part), j = h <= width ? iota({rows, width}, 1) : value(index);
-    const int32_t none = static_cast<int32_t>(h);
-    const Tile first = min(select(v == max(v, 1), j, full({rows, width}, none)), 1);
-    store(y(at(block * rows, rows)),
-          cast(select(first == none, full({rows, 1}, 0), first), index_type));
+    const Buffer words = fragment(i64, {rows, width}, "words");
+    const Buffer first = fragment(i64, {rows, 1}, "first");
+    parallel({rows, width}, [&](Expr i, Expr j) {
+      words(i, j) = select(index(i, j) < 0, INT64_MIN, word_of(part(i, j), index(i, j)));
+    });
+    reduce_max(words, first, 1);
+    parallel({rows}, [&](Expr i) {  // a row of NaN has no word
+      const Expr at = INT32_MAX - cast(first(i, 0) & 0xFFFFFFFF, i32);
+      y(block * rows + i) = cast(select(first(i, 0) == INT64_MIN, 0, at), index_type);
+    });
   });
+}
+
+/// About 1024 elements a block, or strips of as many.
+void schedule_gpu(Schedule& s, const Case& c) {
+  hold_strips(s, c);
+  s.set("width", 128 * 128 / c.dtype().bits());
 }
 
 const Jit& kernel() {
   static const Jit jit(
       define_kernel("argmax", dataflow)
           .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 1); })
-          .schedule("cuda", hold_strips));
+          .schedule("cuda", schedule_gpu));
   return jit;
 }
 
