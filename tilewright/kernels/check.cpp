@@ -1,35 +1,9 @@
 #include "tilewright/kernels/check.h"
 
 #include "tilewright/base/error.h"
-#include "tilewright/base/integer.h"
 #include "tilewright/runtime/overlap.h"
 
 namespace tw::kernels {
-namespace {
-
-/// The elements as one row. Where the next row would be is free to choose: kernels with vectors
-/// ask that it be a multiple of these.
-Tensor one_row(const Tensor& tensor) {
-  const int64_t n = tensor.numel();
-  return {tensor.data(), tensor.dtype(), {1, n}, {ceil_div(n, 64) * 64, 1}, tensor.device()};
-}
-
-/// A tensor of rank >= 1 as [rows, last extent].
-Tensor rows_of(std::string_view function, const Named& t) {
-  const Tensor& x = t.tensor;
-  int64_t rows = 1, distance = x.dim(-1);
-  for (int d = x.rank() - 2; d >= 0; --d) {
-    if (x.dim(d) == 1) continue;
-    if (rows == 1) distance = x.stride(d);
-    TW_REQUIRE(x.stride(d) == distance * rows, "{}: {} is {}, its rows must be evenly spaced",
-               function, t.name, x);
-    rows *= x.dim(d);
-  }
-  return {x.data(), x.dtype(), {rows, x.dim(-1)}, {distance, x.stride(-1)}, x.device()};
-}
-
-}  // namespace
-
 void check_apart(std::string_view function, const Named& out, std::initializer_list<Named> inputs,
                  bool in_place) {
   for (const Named& in : inputs) {
@@ -86,17 +60,6 @@ Tensor as_bits(std::string_view function, const Named& t) {
   }
   throw Error({}, {}, "{}: {} is {}, its elements must have 8, 16, 32 or 64 bits", function, t.name,
               x);
-}
-
-std::array<Tensor, 3> as_rows(std::string_view function, std::initializer_list<Named> tensors) {
-  bool compact = true;
-  for (const Named& t : tensors) compact = compact && t.tensor.is_compact();
-  std::array<Tensor, 3> rows;
-  size_t count = 0;
-  for (const Named& t : tensors) {
-    rows.at(count++) = compact ? one_row(t.tensor) : rows_of(function, t);
-  }
-  return rows;
 }
 
 }  // namespace tw::kernels

@@ -2,7 +2,6 @@
 // begins with the function's name and tells what was given and what is needed.
 #pragma once
 
-#include <array>
 #include <initializer_list>
 #include <string_view>
 
@@ -43,10 +42,5 @@ void check_apart(std::string_view function, const Named& out, std::initializer_l
 /// The same memory as words without a meaning: one kernel for all formats of a width.
 /// `copy: x is e2m1 [4, 8], its elements must have 8, 16, 32 or 64 bits`.
 Tensor as_bits(std::string_view function, const Named& t);
-
-/// Up to three tensors of one shape as matrices, for kernels that treat each element alike: one row
-/// of all elements where none has gaps, else the rows along the last dimension.
-/// `cast: x is f32 [4, 2, 8] strides [32, 8, 1], its rows must be evenly spaced`.
-std::array<Tensor, 3> as_rows(std::string_view function, std::initializer_list<Named> tensors);
 
 }  // namespace tw::kernels

@@ -23,13 +23,14 @@ namespace tw::kernels {
 ///   add_relu({a, b}, y);
 ///
 /// f is traced once for each combination of dtypes. Floats narrower than f32 come as f32, the
-/// result is converted to y's dtype as by a cast.
+/// result is converted to y's dtype as by a cast. `costly`: f takes much longer than a load, so that
+/// threads of a GPU shall have few elements each.
 class Elementwise {
  public:
   using Function = std::function<Expr(const std::vector<Expr>&)>;
   static constexpr size_t kMostInputs = 4;
 
-  Elementwise(std::string name, size_t inputs, Function f);
+  Elementwise(std::string name, size_t inputs, Function f, bool costly = false);
   ~Elementwise();
 
   void operator()(const std::vector<Tensor>& inputs, const Tensor& y, Stream stream = {}) const;

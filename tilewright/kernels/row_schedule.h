@@ -18,7 +18,7 @@ inline void hold_rows(Schedule& s, const Case& c) {
 /// Whether a GPU has fewer places for blocks that widen all they hold than x has rows: a constant of
 /// kernels with hold_many_rows.
 inline Constant many_rows(const Tensor& x) {
-  return {"many_rows", x.device().kind != DeviceKind::cpu && x.dim(0) >= 640};
+  return {"many_rows", x.device().kind != DeviceKind::cpu && x.dim(0) > 528};
 }
 
 /// Of many rows, as many at a time as the registers allow are worth that a row is widened at each

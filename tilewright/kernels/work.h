@@ -20,12 +20,4 @@ inline Constant work(int64_t bytes, DeviceKind device) {
 }
 inline Work work_of(const Case& c) { return static_cast<Work>(c.constant("work")); }
 
-/// Of kernels whose blocks of 128 threads treat each element alike: vectors of 16 bytes that a
-/// thread loads of each of its inputs. Measured on an H200 with copies: four are 3 % faster than two
-/// in the cache and 4 % slower from memory.
-inline int64_t vectors_per_thread(const Case& c, size_t inputs) {
-  if (inputs > 1) return 1;
-  return work_of(c) == Work::much ? 2 : 4;
-}
-
 }  // namespace tw::kernels

@@ -75,24 +75,30 @@ void tile(Schedule& s, int64_t elements) {
   s.set("width", std::min(kWidth, elements)).set("rows", std::max<int64_t>(elements / kWidth, 1));
 }
 
-/// What a block of 128 threads on a GPU has.
-int64_t of_threads(const Case& c) {
+/// What a block of 128 threads on a GPU has: of each input so many vectors of 16 bytes a thread.
+/// Measured on an H200 with copies, four vectors are 3 % faster than two in the cache and 4 % slower
+/// from memory; with silu they are 8 % slower in the cache too.
+int64_t of_threads(const Case& c, bool costly) {
   int bits = 8;
   for (const DType dtype : c.dtypes) bits = std::max(bits, dtype.bits());
-  return vectors_per_thread(c, c.dtypes.size() - 1) * 128 * 128 / bits;
+  const int64_t vectors = c.dtypes.size() > 2                  ? 1
+                          : costly || work_of(c) == Work::much ? 2
+                                                               : 4;
+  return vectors * 128 * 128 / bits;
 }
 
 /// Short rows share a block.
-KernelDef definition(const std::string& name, const Elementwise::Function& f) {
+KernelDef definition(const std::string& name, const Elementwise::Function& f, bool costly) {
   const auto at_least = [](int64_t width) {
     return [width](const Sizes& size) { return size("h") >= width; };
   };
   KernelDef def = define_kernel(name, [f](Builder& k, const Case& c) { dataflow(k, c, f); });
-  def.schedule("cuda", [](Schedule& s, const Case& c) { tile<1 << 20>(s, of_threads(c)); });
+  def.schedule("cuda",
+               [=](Schedule& s, const Case& c) { tile<1 << 20>(s, of_threads(c, costly)); });
   def.when(at_least(512));
-  def.schedule("cuda", [](Schedule& s, const Case& c) { tile<128>(s, of_threads(c)); });
+  def.schedule("cuda", [=](Schedule& s, const Case& c) { tile<128>(s, of_threads(c, costly)); });
   def.when(at_least(64));
-  def.schedule("cuda", [](Schedule& s, const Case& c) { tile<16>(s, of_threads(c)); });
+  def.schedule("cuda", [=](Schedule& s, const Case& c) { tile<16>(s, of_threads(c, costly)); });
   def.schedule(targets::cpu, [](Schedule& s, const Case&) { tile<4096>(s, 4096); });
   def.when(at_least(128));
   def.schedule(targets::cpu, [](Schedule& s, const Case&) { tile<16>(s, 4096); });
@@ -125,10 +131,10 @@ struct Elementwise::Kernels {
   }
 };
 
-Elementwise::Elementwise(std::string name, size_t inputs, Function f)
+Elementwise::Elementwise(std::string name, size_t inputs, Function f, bool costly)
     : name_(std::move(name)),
       inputs_(inputs),
-      kernels_(std::make_unique<Kernels>(definition(name_, f))) {
+      kernels_(std::make_unique<Kernels>(definition(name_, f, costly))) {
   TW_REQUIRE(inputs >= 1 && inputs <= kMostInputs, "{}: {} inputs, it may have 1 to {}", name_,
              inputs, kMostInputs);
 }

@@ -29,13 +29,18 @@ void dataflow(Builder& k, DType dtype) {
     const Expr turn = let(block - strip * across);
     assume(0 <= strip && strip * rows < m && 0 <= turn);
     const auto here = at(strip * rows, rows);
-    serial(turn * turns, min(parts, (turn + 1) * turns), [&](Expr part) {
+    const auto cast_part = [&](const Expr& part) {
       const auto columns = at(part * (group * together), group * together);
       const Tile v = reshape(cast(load(x(here, columns)), f32), {rows, together, group});
       const Scale scale = e4m3_scale(abs_max(v, 2), round_sf);
       store(sf(here, at(part * together, together)), reshape(scale.factor, {rows, together}));
       store(q(here, columns), reshape(e4m3_codes(v, scale.inverse), {rows, together * group}));
-    });
+    };
+    if (turns == 1) {
+      cast_part(turn);
+    } else {
+      serial(turn * turns, min(parts, (turn + 1) * turns), cast_part);
+    }
   });
 }
 

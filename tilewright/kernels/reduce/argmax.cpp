@@ -16,21 +16,23 @@ Expr word_of(const Expr& value, const Expr& index) {
   return (cast(number, i64) << 32) | cast(INT32_MAX - index, i64);
 }
 
-// Each place of a strip keeps the largest of its column and the strip that had it, the last strip
-// first: so an equal element of an earlier one takes over, and NaN, which is not at least anything,
-// does not. What is outside x is NaN. Then one fold finds the place.
+// A strip is cut into runs of neighbors. Each run, with those at its place in the other strips,
+// keeps its largest element, the last one looked at first: so an equal element before it takes
+// over, and NaN, which is not at least anything, does not. What is outside x is NaN. Then one fold
+// finds the run.
 void dataflow(Builder& k, DType dtype, DType index_type) {
   const Expr n = k.dim("n"), x_row = k.dim("x_row");
   const int64_t h = k.constant("h");
   const int64_t rows = k.tunable("rows", 4), most = k.tunable("width", 1024);
-  const int64_t strips = cdiv(h, most), width = (cdiv(h, strips) + 7) / 8 * 8;
-  const int64_t held = std::min(strips, kHeld), spans = cdiv(strips, held);
+  const int64_t length = k.tunable("run", 1);
+  const int64_t strips = cdiv(h, most), runs = cdiv(cdiv(h, strips), length);
+  const int64_t width = runs * length, held = std::min(strips, kHeld), spans = cdiv(strips, held);
   const Buffer x = k.input("x", dtype, {n, h}, {.strides = {x_row, 1}});
   const Buffer y = k.output("y", index_type, {n});
   safe_value(x, nan(dtype));
   k.launch({cdiv(n, rows)}, [&](Expr block) {
-    const Buffer part = fragment(f32, {rows, width}, "part");
-    const Buffer index = fragment(i32, {rows, width}, "index");
+    const Buffer part = fragment(f32, {rows, runs}, "part");
+    const Buffer index = fragment(i32, {rows, runs}, "index");
     fill(part, -inf(f32));
     fill(index, -1);
     const auto span = [&](const Expr& first) {
@@ -39,15 +41,16 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
         strip.push_back(fragment(dtype, {rows, width}, format("strip_{}", s)));
         copy(x(block * rows, first + s * width), strip.back());
       }
-      parallel({rows, width}, [&](Expr i, Expr j) {
-        Expr best = part(i, j), at = index(i, j);
+      parallel({rows, runs}, [&](Expr i, Expr run) {
         for (int64_t s = held; s-- > 0;) {
-          const Expr v = cast(strip[static_cast<size_t>(s)](i, j), f32), better = let(v >= best);
-          best = let(select(better, v, best));
-          at = let(select(better, cast(first + s * width + j, i32), at));
+          for (int64_t c = length; c-- > 0;) {
+            const Expr j = run * length + c;
+            const Expr v = cast(strip[static_cast<size_t>(s)](i, j), f32);
+            const Expr better = let(v >= part(i, run));
+            part(i, run) = select(better, v, part(i, run));
+            index(i, run) = select(better, cast(first + s * width + j, i32), index(i, run));
+          }
         }
-        part(i, j) = best;
-        index(i, j) = at;
       });
     };
     if (spans == 1) {
@@ -55,10 +58,10 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
     } else {
       serial(spans, [&](Expr i) { span((spans - 1 - i) * (held * width)); });
     }
-    const Buffer words = fragment(i64, {rows, width}, "words");
+    const Buffer words = fragment(i64, {rows, runs}, "words");
     const Buffer first = fragment(i64, {rows, 1}, "first");
-    parallel({rows, width}, [&](Expr i, Expr j) {
-      words(i, j) = select(index(i, j) < 0, INT64_MIN, word_of(part(i, j), index(i, j)));
+    parallel({rows, runs}, [&](Expr i, Expr run) {
+      words(i, run) = select(index(i, run) < 0, INT64_MIN, word_of(part(i, run), index(i, run)));
     });
     reduce_max(words, first, 1);
     parallel({rows}, [&](Expr i) {  // a row of NaN has no word
@@ -68,10 +71,11 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
   });
 }
 
-/// About 1024 elements a block, or strips of as many.
+/// About 1024 elements a block, or strips in which each of 128 threads has a vector of 16 bytes.
 void schedule_gpu(Schedule& s, const Case& c) {
+  const int64_t vector = 128 / c.dtype().bits();
   hold_strips(s, c);
-  s.set("width", 128 * 128 / c.dtype().bits());
+  s.set("width", 128 * vector).set("run", vector);
 }
 
 const Jit& kernel() {

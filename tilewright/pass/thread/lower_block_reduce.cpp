@@ -99,31 +99,33 @@ std::optional<ir::WarpCode> whole_warp(ir::ReduceKind kind, DType dtype,
   }
 }
 
-/// Folds `count` values of an array over threads.
+Exchange exchange_of(const PartialFold& fold, int64_t threads) {
+  return exchange_of(fold.src ? digits_of(*fold.src, fold.dims, threads)
+                              : std::vector<Digit>{{1, threads, true}},
+                     threads);
+}
+
+/// Folds values of an array over threads.
 class Combine {
  public:
-  Combine(ir::ReduceKind kind, bool propagate_nan, const Buffer& values, int64_t count,
-          const Var& thread, int64_t threads, bool in_loop)
-      : kind_(kind),
-        propagate_nan_(propagate_nan),
-        values_(values),
-        count_(count),
+  Combine(const PartialFold& fold, const Var& thread, int64_t threads)
+      : kind_(fold.kind),
+        propagate_nan_(fold.propagate_nan),
+        values_(fold.values),
+        count_(fold.count),
+        exchange_(exchange_of(fold, threads)),
         thread_(thread),
-        threads_(threads),
-        in_loop_(in_loop) {}
+        threads_(threads) {}
 
-  Stmt build(const Exchange& exchange) {
-    std::vector<Stmt> stmts;
-    if (!exchange.lanes.empty()) {
-      stmts.push_back(each([&](const Expr& i) { return over_lanes_of(exchange.lanes, i); }));
-    }
-    if (!exchange.warps.empty()) through_shared(exchange, stmts);
-    return ir::seq(std::move(stmts));
+  void over_lanes(std::vector<Stmt>& stmts) const {
+    if (exchange_.lanes.empty()) return;
+    stmts.push_back(each([&](const Expr& i) { return over_lanes_of(exchange_.lanes, i); }));
   }
-
-  Expr step(const Expr& a, const Expr& b) const { return fold_step(kind_, propagate_nan_, a, b); }
+  bool crosses_warps() const { return !exchange_.warps.empty(); }
 
  private:
+  Expr step(const Expr& a, const Expr& b) const { return fold_step(kind_, propagate_nan_, a, b); }
+
   template <class Body>
   Stmt each(const Body& body) const {
     if (count_ == 1) return body(ir::index(0));
@@ -133,14 +135,13 @@ class Combine {
 
   Stmt over_lanes_of(const std::vector<Digit>& lanes, const Expr& i) const {
     if (const auto code = whole_warp(kind_, values_.dtype(), lanes)) {
-      const Var total = Var::make("total", values_.dtype());
-      return ir::seq({ir::make<ir::WarpOp>({},
-                                           [&](ir::WarpOp& n) {
-                                             n.code = *code;
-                                             n.args = {ir::load(values_, {i}, true)};
-                                             n.result = total;
-                                           }),
-                      ir::store(values_, {i}, total, true)});
+      std::vector<Stmt> stmts;
+      const Var total = in_one(*code, ir::load(values_, {i}, true), "total", stmts);
+      stmts.push_back(ir::store(values_, {i}, total, true));
+      return ir::seq(std::move(stmts));
+    }
+    if (const auto code = whole_warp(kind_, i32, lanes); code && is_wide_extremum()) {
+      return in_halves(*code, i);
     }
     std::vector<Stmt> stmts;
     for (auto d = lanes.rbegin(); d != lanes.rend(); ++d) {
@@ -160,73 +161,126 @@ class Combine {
     return ir::seq(std::move(stmts));
   }
 
+  /// What one instruction of the warp makes of a value of each lane.
+  static Var in_one(ir::WarpCode code, const Expr& value, const char* name,
+                    std::vector<Stmt>& stmts) {
+    const Var result = Var::make(name, value.dtype());
+    stmts.push_back(ir::make<ir::WarpOp>({}, [&](ir::WarpOp& n) {
+      n.code = code;
+      n.args = {value};
+      n.result = result;
+    }));
+    return result;
+  }
+  bool is_wide_extremum() const {
+    return (values_.dtype() == i64 || values_.dtype() == u64) &&
+           (kind_ == ir::ReduceKind::max || kind_ == ir::ReduceKind::min);
+  }
+  /// The extremum of the high halves, then that of the low halves beside it.
+  Stmt in_halves(ir::WarpCode code, const Expr& i) const {
+    const DType dtype = values_.dtype();
+    const Expr value = ir::load(values_, {i}, true);
+    const Expr shift = ir::int_const(dtype, 32);
+    const Expr high = ir::cast(dtype == i64 ? i32 : u32,
+                               ir::op(ir::OpCode::shr, dtype, {value, shift}));
+    std::vector<Stmt> stmts;
+    const Var top = in_one(code, high, "high", stmts);
+    const Expr low = ir::select(ir::eq(high, top), ir::cast(u32, value),
+                                ir::int_const(u32, kind_ == ir::ReduceKind::max ? 0 : UINT32_MAX));
+    const Var rest = in_one(code, low, "low", stmts);
+    stmts.push_back(ir::store(
+        values_, {i},
+        ir::op(ir::OpCode::bit_or, dtype,
+               {ir::op(ir::OpCode::shl, dtype, {ir::cast(dtype, top), shift}),
+                ir::cast(dtype, rest)}),
+        true));
+    return ir::seq(std::move(stmts));
+  }
+
   /// (thread / stride) % extent.
   Expr digit(int64_t stride, int64_t extent) const {
     const Expr quotient = ir::floordiv(thread_, ir::index(stride));
     return stride * extent < threads_ ? ir::floormod(quotient, ir::index(extent)) : quotient;
   }
 
-  /// Each part of a sum has a place in `parts`; every thread folds all that belong to its own.
-  void through_shared(const Exchange& exchange, std::vector<Stmt>& stmts) const {
-    // The thread's number without the digits that lanes folded already.
-    std::vector<Digit> folded = exchange.lanes;
+  /// The places of parts: one for each thread but for those that lanes folded already.
+  struct Places {
+    int64_t count;
+    Expr own, first;      // that of the thread's part, and the first of its fold's
+    Expr representative;  // whether this thread writes; null: all do
+  };
+  Places places() const {
+    std::vector<Digit> folded = exchange_.lanes;
     std::sort(folded.begin(), folded.end(),
               [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
-    const auto squeezed = [&](int64_t stride) {
-      int64_t rest = stride;
-      for (const Digit& d : folded) {
-        if (d.stride < stride) rest /= d.extent;
-      }
-      return rest;
-    };
-    int64_t places = threads_;
-    for (const Digit& d : folded) places /= d.extent;
-    Expr place = ir::index(0), representative;
+    Places result{threads_, ir::index(0), {}, {}};
+    for (const Digit& d : folded) result.count /= d.extent;
     int64_t from = 1;
     const auto gap = [&](int64_t until) {
       if (until > from) {
-        place = ir::add(place, ir::mul(digit(from, until / from), ir::index(squeezed(from))));
+        result.own =
+            ir::add(result.own, ir::mul(digit(from, until / from), ir::index(squeezed(from))));
       }
       from = until;
     };
     for (const Digit& d : folded) {
       gap(d.stride);
       const Expr zero = ir::eq(digit(d.stride, d.extent), ir::index(0));
-      representative = representative ? ir::land(representative, zero) : zero;
+      result.representative = result.representative ? ir::land(result.representative, zero) : zero;
       from = d.stride * d.extent;
     }
     gap(threads_);
-    // The first part of the thread's own sum: its place with the digits of the warps at 0.
-    Expr first = place;
-    for (const Digit& d : exchange.warps) {
-      first = ir::sub(first, ir::mul(digit(d.stride, d.extent), ir::index(squeezed(d.stride))));
+    // The first place of the fold has the digits of the warps at 0.
+    result.first = result.own;
+    for (const Digit& d : exchange_.warps) {
+      result.first =
+          ir::sub(result.first, ir::mul(digit(d.stride, d.extent), ir::index(squeezed(d.stride))));
     }
+    return result;
+  }
+  /// A stride in the thread's number without the digits that lanes folded.
+  int64_t squeezed(int64_t stride) const {
+    int64_t rest = stride;
+    for (const Digit& d : exchange_.lanes) {
+      if (d.stride < stride) rest /= d.extent;
+    }
+    return rest;
+  }
+  static Expr at(const Places& p, const Expr& i, const Expr& place) {
+    return ir::add(ir::mul(i, ir::index(p.count)), place);
+  }
+
+ public:
+  Buffer allocate(std::vector<Stmt>& stmts) const {
     const Buffer parts = ir::make_buffer("parts", values_.dtype(), ir::MemSpace::shared,
-                                         std::vector<int64_t>{count_ * places});
-    const auto at = [&](const Expr& i, const Expr& p) {
-      return ir::add(ir::mul(i, ir::index(places)), p);
-    };
+                                         std::vector<int64_t>{count_ * places().count});
     stmts.push_back(ir::alloc(parts));
-    if (in_loop_) stmts.push_back(barrier("parts of the turn before are read"));
-    const Stmt write = each([&](const Expr& i) {
-      return ir::store(parts, {at(i, place)}, ir::load(values_, {i}, true), true);
+    return parts;
+  }
+  Stmt write(const Buffer& parts) const {
+    const Places p = places();
+    const Stmt stores = each([&](const Expr& i) {
+      return ir::store(parts, {at(p, i, p.own)}, ir::load(values_, {i}, true), true);
     });
-    stmts.push_back(representative ? ir::if_(representative, write) : write);
-    stmts.push_back(barrier("parts of a sum are written before they are read"));
+    return p.representative ? ir::if_(p.representative, stores) : stores;
+  }
+  /// Every thread folds all parts that belong to its own.
+  void fold(const Buffer& parts, std::vector<Stmt>& stmts) const {
+    const Places places = this->places();
     const Var own = Var::make("own", i64);
-    stmts.push_back(ir::let(own, first));
+    stmts.push_back(ir::let(own, places.first));
     stmts.push_back(each([&](const Expr& i) {
       // Digits of the warps from the slowest to the fastest, as loops.
       std::vector<std::pair<Var, const Digit*>> loops;
       Expr p = own;
-      for (auto d = exchange.warps.rbegin(); d != exchange.warps.rend(); ++d) {
+      for (auto d = exchange_.warps.rbegin(); d != exchange_.warps.rend(); ++d) {
         const Var w = Var::make("w", i64);
         loops.emplace_back(w, &*d);
         p = ir::add(p, ir::mul(w, ir::index(squeezed(d->stride))));
       }
-      Stmt fold =
-          ir::store(values_, {i},
-                    step(ir::load(values_, {i}, true), ir::load(parts, {at(i, p)}, true)), true);
+      Stmt fold = ir::store(
+          values_, {i},
+          step(ir::load(values_, {i}, true), ir::load(parts, {at(places, i, p)}, true)), true);
       for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
         fold = ir::for_(loop->first, ir::index(0), ir::index(loop->second->extent), fold,
                         ir::LoopKind::unrolled);
@@ -235,18 +289,20 @@ class Combine {
           {ir::store(values_, {i}, reduce_identity(kind_, values_.dtype()), true), fold});
     }));
   }
-  static Stmt barrier(const char* reason) {
-    return ir::make<ir::Barrier>({}, [&](ir::Barrier& b) { b.reason = reason; });
-  }
 
+ private:
   ir::ReduceKind kind_;
   bool propagate_nan_;
   Buffer values_;
   int64_t count_;
+  Exchange exchange_;
   Var thread_;
   int64_t threads_;
-  bool in_loop_;
 };
+
+Stmt barrier(const char* reason) {
+  return ir::make<ir::Barrier>({}, [&](ir::Barrier& b) { b.reason = reason; });
+}
 
 }  // namespace
 
@@ -287,18 +343,36 @@ bool crosses_warps(int64_t threads) {
   return !exchange_of({{1, threads, true}}, threads).warps.empty();
 }
 
-Stmt combine_all_threads(ir::ReduceKind kind, bool propagate_nan, const Buffer& values,
-                         int64_t count, const Var& thread, int64_t threads, bool in_loop) {
-  return Combine(kind, propagate_nan, values, count, thread, threads, in_loop)
-      .build(exchange_of({{1, threads, true}}, threads));
+PartialFold partial_fold(const ir::Reduce& n, const Registers& src, const Registers& dst) {
+  return {n.reduce, n.propagate_nan, dst.array, dst.fragment.slots(), src.fragment, n.dims, n.loc};
 }
 
-Stmt lower_block_reduce(const ir::Reduce& n, const Registers& src, const Registers& dst,
-                        const Var& thread, int64_t threads, bool in_loop) {
+Stmt exchange_parts(const std::vector<PartialFold>& folds, const Var& thread, int64_t threads,
+                    bool in_loop) {
+  std::vector<Stmt> stmts;
+  std::vector<Combine> through_shared;
+  for (const PartialFold& fold : folds) {
+    Combine combine(fold, thread, threads);
+    combine.over_lanes(stmts);
+    if (combine.crosses_warps()) through_shared.push_back(std::move(combine));
+  }
+  std::vector<Buffer> parts;
+  for (const Combine& combine : through_shared) parts.push_back(combine.allocate(stmts));
+  const bool crosses = !through_shared.empty();
+  if (crosses && in_loop) stmts.push_back(barrier("parts of the turn before are read"));
+  for (size_t i = 0; i < parts.size(); ++i) stmts.push_back(through_shared[i].write(parts[i]));
+  if (crosses) stmts.push_back(barrier("parts of a sum are written before they are read"));
+  for (size_t i = 0; i < parts.size(); ++i) through_shared[i].fold(parts[i], stmts);
+  return ir::make<ir::Seq>(folds.back().loc, [&](ir::Seq& q) { q.stmts = std::move(stmts); });
+}
+
+Stmt fold_own_part(const ir::Reduce& n, const Registers& src, const Registers& dst,
+                   const Var& thread) {
   const Buffer& sums = dst.array;
   const DType dtype = sums.dtype();
-  Combine combine(n.reduce, n.propagate_nan, sums, dst.fragment.slots(), thread, threads, in_loop);
-  // 1. The thread's own elements.
+  const auto step = [&](const Expr& a, const Expr& b) {
+    return fold_step(n.reduce, n.propagate_nan, a, b);
+  };
   const auto inverse = layout::inverse(src.fragment.map());
   TW_CHECK(inverse.has_value(), "{} has no inverse", src.fragment);
   std::vector<layout::Term> terms;  // element of src -> element of dst, replica 0
@@ -327,7 +401,7 @@ Stmt lower_block_reduce(const ir::Reduce& n, const Registers& src, const Registe
                                       : coordinate(*place, kSlot, x);
   Stmt fold =
       ir::store(parts, {to_slot},
-                combine.step(ir::load(parts, {to_slot}, true),
+                step(ir::load(parts, {to_slot}, true),
                              reduce_element(n.reduce, dtype, ir::load(src.array, {slot}, true))),
                 true);
   Expr inside;
@@ -350,10 +424,8 @@ Stmt lower_block_reduce(const ir::Reduce& n, const Registers& src, const Registe
     const auto part = [&](int64_t k) { return ir::load(parts, {ir::index(k)}, true); };
     stmts.push_back(ir::store(
         sums, {ir::index(0)},
-        combine.step(combine.step(part(0), part(1)), combine.step(part(2), part(3))), true));
+        step(step(part(0), part(1)), step(part(2), part(3))), true));
   }
-  // 2. Other threads' parts.
-  stmts.push_back(combine.build(exchange_of(digits_of(src.fragment, n.dims, threads), threads)));
   return ir::make<ir::Seq>(n.loc, [&](ir::Seq& q) { q.stmts = std::move(stmts); });
 }
 

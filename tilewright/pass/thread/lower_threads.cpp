@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tilewright/ir/build.h"
@@ -137,9 +138,7 @@ class LowerThreads : public ir::Rewriter {
       }
       case ir::Kind::Reduce: {
         const auto& n = stmt.as<ir::Reduce>();
-        remark(n);
-        return lower_block_reduce(n, registers_.at(n.src.buffer), registers_.at(n.dst.buffer),
-                                  thread_, threads_, loops_ > 0);
+        return ir::seq({own_part(n), exchange({partial(n)})});
       }
       case ir::Kind::ReducerInit:
         return init(stmt.as<ir::ReducerInit>());
@@ -149,14 +148,7 @@ class LowerThreads : public ir::Rewriter {
         return finalize(stmt.as<ir::ReducerFinalize>());
       case ir::Kind::Seq: {
         std::vector<Stmt> list;
-        for (const Stmt& s : stmt.as<ir::Seq>().stmts) {
-          const auto* atomic = s.try_as<ir::Atomic>();
-          if (atomic != nullptr && atomic->result && !in_box_) {
-            by_one_thread(*atomic, list);
-          } else {
-            list.push_back(rewrite(s));
-          }
-        }
+        sequence(stmt.as<ir::Seq>().stmts, list);
         return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& q) { q.stmts = std::move(list); });
       }
       case ir::Kind::Atomic: {
@@ -184,6 +176,91 @@ class LowerThreads : public ir::Rewriter {
                 n.src.buffer.name(), src.fragment.slots() / dst.fragment.slots(),
                 exchange_text(src.fragment, n.dims, threads_, n.reduce, dst.array.dtype())),
          {}});
+  }
+
+  // ---- reductions ----
+  Stmt own_part(const ir::Reduce& n) const {
+    remark(n);
+    return fold_own_part(n, registers_.at(n.src.buffer), registers_.at(n.dst.buffer), thread_);
+  }
+  PartialFold partial(const ir::Reduce& n) const {
+    return partial_fold(n, registers_.at(n.src.buffer), registers_.at(n.dst.buffer));
+  }
+  Stmt exchange(const std::vector<PartialFold>& folds) const {
+    return exchange_parts(folds, thread_, threads_, loops_ > 0);
+  }
+
+  /// Buffers in registers that a statement of the block reads and writes; none where it does
+  /// anything else too.
+  struct Touched {
+    std::set<Buffer, ir::ById> reads, writes;
+    bool meets(const Touched& later) const {
+      const auto both = [](const auto& a, const auto& b) {
+        return std::any_of(a.begin(), a.end(), [&](const Buffer& x) { return b.contains(x); });
+      };
+      return both(writes, later.reads) || both(writes, later.writes) || both(reads, later.writes);
+    }
+  };
+  std::optional<Touched> touched(const Stmt& stmt) const {
+    if (!stmt.is<ir::Parallel>() && !stmt.is<ir::Reduce>()) return std::nullopt;
+    Touched result;
+    bool plain = true;
+    ir::for_each_expr(stmt, [&](const Expr& e) {
+      if (const auto* load = e.try_as<ir::Load>()) result.reads.insert(load->buffer);
+    });
+    ir::for_each_stmt(stmt, [&](const Stmt& s) {
+      if (const auto* store = s.try_as<ir::Store>()) result.writes.insert(store->buffer);
+      if (const auto* reduce = s.try_as<ir::Reduce>()) {
+        result.reads.insert(reduce->src.buffer);
+        result.writes.insert(reduce->dst.buffer);
+      }
+      plain = plain && (s.is<ir::Parallel>() || s.is<ir::Store>() || s.is<ir::Reduce>() ||
+                        s.is<ir::Let>() || s.is<ir::Seq>() || s.is<ir::For>() || s.is<ir::If>());
+    });
+    for (const auto* buffers : {&result.reads, &result.writes}) {
+      for (const Buffer& b : *buffers) plain = plain && registers_.contains(b);
+    }
+    return plain ? std::optional(result) : std::nullopt;
+  }
+
+  /// Statements of the block. A thread's own parts of reductions that don't need one another come
+  /// first, their exchange behind one barrier, then what needs the results.
+  void sequence(const std::vector<Stmt>& stmts, std::vector<Stmt>& out) {
+    std::vector<PartialFold> folds;
+    Touched results;            // of the folds
+    std::vector<Stmt> waiting;  // for the results
+    const auto finish = [&] {
+      if (folds.empty()) return;
+      out.push_back(exchange(std::exchange(folds, {})));
+      results = {};
+      sequence(std::exchange(waiting, {}), out);
+    };
+    const auto add = [&](auto& self, const Stmt& s) -> void {
+      if (const auto* inner = s.try_as<ir::Seq>()) {
+        for (const Stmt& each : inner->stmts) self(self, each);
+        return;
+      }
+      const auto touches = folds.empty() || s.is<ir::Alloc>() ? std::nullopt : touched(s);
+      if (touches && results.meets(*touches)) {
+        results.reads.insert(touches->reads.begin(), touches->reads.end());
+        results.writes.insert(touches->writes.begin(), touches->writes.end());
+        waiting.push_back(s);
+        return;
+      }
+      if (!touches && !s.is<ir::Alloc>()) finish();
+      const auto* atomic = s.try_as<ir::Atomic>();
+      if (const auto* reduce = s.try_as<ir::Reduce>()) {
+        out.push_back(own_part(*reduce));
+        folds.push_back(partial(*reduce));
+        results.writes.insert(reduce->dst.buffer);
+      } else if (atomic != nullptr && atomic->result && !in_box_) {
+        by_one_thread(*atomic, out);
+      } else {
+        out.push_back(rewrite(s));
+      }
+    };
+    for (const Stmt& s : stmts) add(add, s);
+    finish();
   }
 
   Expr is_first_thread() const { return ir::eq(thread_, ir::index(0)); }
@@ -415,9 +492,13 @@ class LowerThreads : public ir::Rewriter {
   }
   Stmt finalize(const ir::ReducerFinalize& n) {
     const Buffer array = partial_.at(n.reducer);
-    const Stmt combine =
-        combine_all_threads(n.reducer->reduce, n.reducer->propagate_nan, array,
-                            *ir::as_int(array.shape()[0]), thread_, threads_, loops_ > 0);
+    const Stmt combine = exchange({{n.reducer->reduce,
+                                    n.reducer->propagate_nan,
+                                    array,
+                                    *ir::as_int(array.shape()[0]),
+                                    {},
+                                    {},
+                                    n.loc}});
     const Registers& result = registers_.at(n.dst.buffer);
     const Var i = Var::make("i", i64);
     return ir::seq(

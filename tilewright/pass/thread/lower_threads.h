@@ -1,6 +1,9 @@
 // From what a block does to what each of its threads does: the step to thread IR (GPU).
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "tilewright/ir/nodes.h"
 #include "tilewright/layout/fragment.h"
 #include "tilewright/pass/bounds.h"
@@ -31,19 +34,32 @@ ir::Program lower_threads(const ir::Program& program, Remarks* remarks = nullptr
 
 // ---- the parts, one file each ----
 
-/// The fold of one reduction: src and dst in registers. `extents` are the logical extents of src:
-/// what lies beyond takes no part.
-ir::Stmt lower_block_reduce(const ir::Reduce& reduce, const Registers& src, const Registers& dst,
-                            const ir::Var& thread, int64_t threads, bool in_loop);
-/// Combines `count` values per thread of all threads; every thread gets all results.
-ir::Stmt combine_all_threads(ir::ReduceKind kind, bool propagate_nan, const ir::Buffer& values,
-                             int64_t count, const ir::Var& thread, int64_t threads, bool in_loop);
+/// A fold of which each thread has its own part: `count` values, which are to be combined with
+/// those of threads that differ in `dims` of a fragment alone.
+struct PartialFold {
+  ir::ReduceKind kind;
+  bool propagate_nan;
+  ir::Buffer values;
+  int64_t count;
+  std::optional<layout::Fragment> src;  // none: with those of all threads
+  std::vector<int64_t> dims;
+  SourceLoc loc = {};
+};
+/// A thread's own part of a reduction, src and dst in registers: what lies beyond the extents of
+/// src takes no part.
+ir::Stmt fold_own_part(const ir::Reduce& reduce, const Registers& src, const Registers& dst,
+                       const ir::Var& thread);
+PartialFold partial_fold(const ir::Reduce& reduce, const Registers& src, const Registers& dst);
+/// Combines parts of threads, so that each has its results; those of several folds behind one
+/// barrier.
+ir::Stmt exchange_parts(const std::vector<PartialFold>& folds, const ir::Var& thread,
+                        int64_t threads, bool in_loop);
 /// One step of a fold. Which of -0 and +0 is the smaller is left open (language 9.1), which saves
 /// GPUs two of three instructions.
 ir::Expr fold_step(ir::ReduceKind kind, bool propagate_nan, const ir::Expr& a, const ir::Expr& b);
 /// Whether the reduction exchanges through shared memory, with a barrier inside.
 bool crosses_warps(const layout::Fragment& src, const std::vector<int64_t>& dims, int64_t threads);
-/// The same of combine_all_threads.
+/// The same of a fold over all threads.
 bool crosses_warps(int64_t threads);
 /// How threads exchange their parts: "shuffles over 32 lanes, 4 parts through shared memory".
 std::string exchange_text(const layout::Fragment& src, const std::vector<int64_t>& dims,

@@ -16,6 +16,7 @@
 #include "tilewright/layout/query.h"
 #include "tilewright/pass/linear.h"
 #include "tilewright/pass/thread/index_layout.h"
+#include "tilewright/pass/thread/lower_threads.h"
 #include "tilewright/pass/thread/plan_box.h"
 
 namespace tw::pass {
@@ -355,7 +356,7 @@ class Inference {
     const Fragment& own = known->second;
     if (!use.write && is_everywhere(own)) return true;
     const auto index = index_of(op, use);
-    if (!index) return false;
+    if (!index) return !use.write && is_in_own_run(op, use, own);
     for (size_t d = 0; d < index->extents().size(); ++d) {
       if (index->extents()[d] > own.shape()[d]) return false;
     }
@@ -365,6 +366,49 @@ class Inference {
     if (work > kLimitOfTrying) return false;
     return use.write ? layout::writes_own(*op.map, own, *index)
                      : layout::reads_own(*op.map, own, *index);
+  }
+  /// Whether a read at i * 8 + 3, say, is of the thread's own for all numbers from 0 to 7 in the
+  /// place of 3: then it is.
+  static bool is_in_own_run(const Op& op, const Use& use, const Fragment& own) {
+    Op all{op.stmt, op.vars, op.box, {}, {}, op.map, op.once};
+    Use any = use;
+    for (Expr& index : any.indices) {
+      const Linear sum = Linear::of(index);
+      if (sum.overflowed || sum.constant < 0) return false;
+      if (sum.constant == 0) continue;
+      int64_t run = INT64_MAX;
+      for (const Linear::Term& term : sum.terms) run = std::min(run, term.coefficient);
+      if (sum.terms.empty()) run = sum.constant + 1;
+      if (sum.constant >= run) return false;
+      all.vars.push_back(ir::Var::make("c", i64));
+      all.map = repeated(*all.map, run);
+      Linear without = sum;
+      without.constant = 0;
+      index = ir::add(without.to_expr(), all.vars.back());
+    }
+    const auto index = index_of(all, any);
+    if (!index) return false;
+    for (size_t d = 0; d < index->extents().size(); ++d) {
+      if (index->extents()[d] > own.shape()[d]) return false;
+    }
+    return index->size() * (all.map->replicas() + own.replicas()) <= kLimitOfTrying &&
+           layout::reads_own(*all.map, own, *index);
+  }
+  /// The map of a loop around which each thread makes `count` turns, as one more index.
+  static Fragment repeated(const Fragment& map, int64_t count) {
+    std::vector<layout::Term> terms = map.map().terms();
+    const int last = map.rank();
+    for (layout::Term& term : terms) {
+      for (layout::Source& source : term.sources) {
+        if (source.dim == last) ++source.dim;
+      }
+    }
+    Coords shape = map.shape(), extents = map.map().extents();
+    shape.push_back(count);
+    shape.push_back(map.replicas());
+    terms.push_back({{{last, 1}}, count, kSlot, extents[kSlot]});
+    extents[kSlot] *= count;
+    return Fragment(Layout(shape, std::move(terms), extents));
   }
   void check_reduce(const ir::Reduce& reduce) {
     const auto src = fragments_.find(reduce.src.buffer), dst = fragments_.find(reduce.dst.buffer);
