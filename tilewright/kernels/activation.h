@@ -1,8 +1,8 @@
 // Activations, element by element.
 //
-// Tensors are on one device and of any one shape and strides (elementwise.h); y may be an input. All
-// have one dtype, f32, bf16 or f16; computed in f32 and rounded once. Arguments of a wrong shape or
-// dtype are an Error, and nothing is written.
+// Tensors are on one device and of any one shape and strides (elementwise.h); y may be an input.
+// All have one dtype, f32, bf16 or f16; computed in f32 and rounded once. Arguments of a wrong
+// shape or dtype are an Error, and nothing is written.
 #pragma once
 
 #include "tilewright/runtime/tensor.h"

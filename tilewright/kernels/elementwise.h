@@ -23,8 +23,8 @@ namespace tw::kernels {
 ///   add_relu({a, b}, y);
 ///
 /// f is traced once for each combination of dtypes. Floats narrower than f32 come as f32, the
-/// result is converted to y's dtype as by a cast. `costly`: f takes much longer than a load, so that
-/// threads of a GPU shall have few elements each.
+/// result is converted to y's dtype as by a cast. `costly`: f takes much longer than a load, so
+/// that threads of a GPU shall have few elements each.
 class Elementwise {
  public:
   using Function = std::function<Expr(const std::vector<Expr>&)>;

@@ -15,15 +15,15 @@ inline void hold_rows(Schedule& s, const Case& c) {
   s.set("rows", std::clamp<int64_t>(1024 / std::max<int64_t>(c.constant("h"), 1), 1, 32));
 }
 
-/// Whether a GPU has fewer places for blocks that widen all they hold than x has rows: a constant of
-/// kernels with hold_many_rows.
+/// Whether a GPU has fewer places for blocks that widen all they hold than x has rows: a constant
+/// of kernels with hold_many_rows.
 inline Constant many_rows(const Tensor& x) {
   return {"many_rows", x.device().kind != DeviceKind::cpu && x.dim(0) > 528};
 }
 
 /// Of many rows, as many at a time as the registers allow are worth that a row is widened at each
-/// use. On an H200 with 1168 rows of 7168 bf16, nine blocks a multiprocessor instead of five or six:
-/// layer_norm 9.0 us instead of 10.0, rms_norm 8.4 instead of 9.4; with 296 rows 10 % slower.
+/// use. On an H200 with 1168 rows of 7168 bf16, nine blocks a multiprocessor instead of five or
+/// six: layer_norm 9.0 us instead of 10.0, rms_norm 8.4 instead of 9.4; with 296 rows 10 % slower.
 inline void hold_many_rows(Schedule& s, const Case& c) {
   constexpr int64_t kThreads = 128, kRegisters = 65536, kOthers = 28;
   hold_rows(s, c);

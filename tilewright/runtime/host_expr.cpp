@@ -48,7 +48,8 @@ int64_t floor_quotient(int64_t a, int64_t b) {
   return floor_div(a, b);
 }
 
-int64_t apply(HostOp op, int64_t a, int64_t b) {
+// Part of the loop of `evaluate`, which every call runs.
+[[gnu::always_inline]] inline int64_t apply(HostOp op, int64_t a, int64_t b) {
   int64_t result;
   switch (op) {
     case HostOp::add:
@@ -87,7 +88,7 @@ int64_t apply(HostOp op, int64_t a, int64_t b) {
   }
 }
 
-int64_t read(const HostExpr::Instr& leaf, const HostValues& values) {
+[[gnu::always_inline]] inline int64_t read(const HostExpr::Instr& leaf, const HostValues& values) {
   switch (leaf.op) {
     case HostOp::constant:
       return leaf.value;

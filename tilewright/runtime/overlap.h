@@ -7,9 +7,10 @@
 
 namespace tw {
 
-/// From the first to the last bit of a tensor's elements, as addresses in bits.
+/// From the first to the last bit of a tensor's elements, as addresses in bits. Without initial
+/// values: calls have arrays of them.
 struct Reach {
-  uint64_t begin = 0, end = 0;
+  uint64_t begin, end;
   bool meets(const Reach& other) const { return begin < other.end && other.begin < end; }
 };
 

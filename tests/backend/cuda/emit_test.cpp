@@ -66,6 +66,24 @@ TEST(EmitGolden, Async) { expect_golden_kernel("async"); }
 TEST(EmitGolden, Views) { expect_golden_kernel("views"); }
 TEST(EmitGolden, Fp8) { expect_golden_kernel("fp8"); }
 
+// An array that is used on both sides of a barrier is widened anew, where the launch leaves a
+// thread fewer registers than the widened elements need.
+TEST(Emit, ForgetsWhatItWidenedWhereRegistersAreShort) {
+  const auto source = [](int blocks) {
+    return emit(
+        format("tilewright ir 1 program \"p\" {{ symbol n input X: bf16[n, 64] output "
+               "Y: f32[n, 64] launch bx in n with threads=[64], thread=t: i64, aligned=[X], "
+               "min_blocks_per_sm={} {{ alloc x: bf16[64] local for i in 0:8 unrolled {{ "
+               "move X[bx, i * 8] -> x[i * 8] x 8 }} Y[bx, t] = cast(x![0], f32) barrier "
+               "Y[bx, t] = cast(x![0], f32) }} }}",
+               blocks));
+  };
+  EXPECT_THAT(source(12), HasSubstr("i_1 < 32; ++i_1) forget(((u32*)x)[i_1]);"));
+  EXPECT_THAT(source(11), testing::Not(HasSubstr("forget")));
+  TW_NEEDS_NVRTC();
+  expect_compiles(source(12), "forgets");
+}
+
 TEST(Emit, BulkCopiesThatTheHardwareLacks) {
   const auto message = [](const std::string& body) -> std::string {
     try {

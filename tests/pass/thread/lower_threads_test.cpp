@@ -47,6 +47,45 @@ TEST(LowerThreads, FoldsGroupsInsideAWarp) {
   } })");
 }
 
+int barriers_of(const std::string& between) {
+  const ir::Program lowered = after(ir::parse_program(R"(tilewright ir 1 program "sums" {
+  symbol n input X: f32[n, 512] output Y: f32[n, 512]
+  launch b in n {
+    alloc x: f32[512] fragment copy X[b, 0 :+ 512] -> x
+    alloc square: f32[512] fragment alloc s: f32[1] fragment alloc t: f32[1] fragment
+    reduce sum x -> s over [0]
+    )" + between + R"(
+    reduce sum square -> t over [0]
+    parallel j in 512 { Y[b, j] = x[j] * s[0] + t[0] }
+  } })"),
+                                    "simplify_threads");
+  int barriers = 0;
+  ir::for_each_stmt(lowered.launches[0],
+                    [&](const ir::Stmt& s) { barriers += s.is<ir::Barrier>() ? 1 : 0; });
+  return barriers;
+}
+
+TEST(LowerThreads, ExchangesSumsThatNeedNoOtherBehindOneBarrier) {
+  EXPECT_EQ(barriers_of("parallel j in 512 { square[j] = x[j] * x[j] }"), 1);
+  EXPECT_EQ(barriers_of("parallel j in 512 { square[j] = x[j] * s[0] }"), 2);
+}
+
+TEST(LowerThreads, FoldsWideIntegersOfAWarpByTwoInstructions) {
+  const ir::Program lowered = after(ir::parse_program(R"(tilewright ir 1 program "widest" {
+  symbol n input X: i64[n, 32] output Y: i64[n, 1]
+  launch b in n with threads=[32] {
+    alloc x: i64[32] fragment copy X[b, 0 :+ 32] -> x
+    alloc m: i64[1] fragment
+    reduce max x -> m over [0]
+    parallel j in 1 { Y[b, j] = m[j] }
+  } })"),
+                                    "simplify_threads");
+  int folds = 0;
+  ir::for_each_stmt(lowered.launches[0],
+                    [&](const ir::Stmt& s) { folds += s.is<ir::WarpOp>() ? 1 : 0; });
+  EXPECT_EQ(folds, 2);
+}
+
 TEST(LowerThreads, FoldsIntegersOfAWarpByOneInstruction) {
   const ir::Program program = after(ir::parse_program(R"(tilewright ir 1 program "p" {
   input X: i32[256] output Y: i32[1]

@@ -51,6 +51,21 @@ TEST(SpreadLoops, HoldsWhatIsReadElsewhereInSharedMemory) {
             "shared");
 }
 
+TEST(SpreadLoops, ReadsNeighborsOfARunInTheirOwnThread) {
+  const auto place_where = [](const std::string& read) {
+    const ir::Program program = ir::parse_program(
+        "tilewright ir 1 program \"p\" { symbol n input X: f32[n, 256] output Y: f32[n, 64] "
+        "launch b in n with threads=[64] { alloc x: f32[256] fragment "
+        "parallel j in 256 { x[j] = X[b, j] } parallel r in 64 { Y[b, r] = " +
+        read + " } } }");
+    return place_of(after(program, "spread_loops"), "x");
+  };
+  const std::string own = "[256] -> 64 threads, 4 slots: i / 4, i % 4";
+  EXPECT_EQ(place_where("x[r * 4] + x[r * 4 + 3]"), own);
+  EXPECT_EQ(place_where("x[r * 4 + 4]"), "shared");  // of the next run
+  EXPECT_EQ(place_where("x[r * 2 + 1]"), "shared");
+}
+
 TEST(SpreadLoops, CopiesASumToAllThreadsThatShareIt) {
   EXPECT_EQ(place_of("sum",
                      "parallel i in 8, j in 64 { x[i, j] = X[b, j] } "

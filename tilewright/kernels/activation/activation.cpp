@@ -46,8 +46,7 @@ void sigmoid(const Tensor& x, const Tensor& y, Stream stream) {
 }
 
 void silu_mul(const Tensor& gate, const Tensor& x, const Tensor& y, Stream stream) {
-  static const Elementwise kernel("silu_mul", 2,
-                                  [](const Values& x) { return silu(x[0]) * x[1]; });
+  static const Elementwise kernel("silu_mul", 2, [](const Values& x) { return silu(x[0]) * x[1]; });
   check_dtype("silu_mul", {"gate", gate}, {f32, bf16, f16});
   check_like("silu_mul", {"x", x}, {"gate", gate});
   check_like("silu_mul", {"y", y}, {"gate", gate});

@@ -76,14 +76,12 @@ void tile(Schedule& s, int64_t elements) {
 }
 
 /// What a block of 128 threads on a GPU has: of each input so many vectors of 16 bytes a thread.
-/// Measured on an H200 with copies, four vectors are 3 % faster than two in the cache and 4 % slower
-/// from memory; with silu they are 8 % slower in the cache too.
+/// Measured on an H200 with copies, four vectors are 3 % faster than two in the cache and 4 %
+/// slower from memory; with silu they are 8 % slower in the cache too.
 int64_t of_threads(const Case& c, bool costly) {
   int bits = 8;
   for (const DType dtype : c.dtypes) bits = std::max(bits, dtype.bits());
-  const int64_t vectors = c.dtypes.size() > 2                  ? 1
-                          : costly || work_of(c) == Work::much ? 2
-                                                               : 4;
+  const int64_t vectors = c.dtypes.size() > 2 ? 1 : costly || work_of(c) == Work::much ? 2 : 4;
   return vectors * 128 * 128 / bits;
 }
 

@@ -59,8 +59,9 @@ void dataflow(Builder& k, DType dtype) {
   });
 }
 
-/// Both sides of a tile are whole lines of memory, or half of one where there is little work; rows of
-/// the block's memory take all banks, and a thread has one vector of each row that shares a word.
+/// Both sides of a tile are whole lines of memory, or half of one where there is little work; rows
+/// of the block's memory take all banks, and a thread has one vector of each row that shares a
+/// word.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t bytes = c.dtype().bits() / 8, vector = kChunk / bytes;
   const bool little = work_of(c) == Work::little;

@@ -23,8 +23,8 @@ inline void hold_strips(Schedule& s, const Case& c) {
 }
 
 /// Where all that a block does with a row is one fold: four vectors of 16 bytes a thread if that
-/// makes whole warps. On an H200 with rows of 7168 bf16, 224 threads instead of 128: 26.6 us instead
-/// of 26.9 for 8192 rows, 2.6 instead of 2.9 for 296.
+/// makes whole warps. On an H200 with rows of 7168 bf16, 224 threads instead of 128: 26.6 us
+/// instead of 26.9 for 8192 rows, 2.6 instead of 2.9 for 296.
 inline void fold_strips(Schedule& s, const Case& c) {
   hold_strips(s, c);
   const int64_t bits = c.constant("h") * c.dtype().bits();

@@ -44,10 +44,10 @@ int64_t lists_of(int64_t h, int64_t count) {
   return std::max(std::min(h, 32 * lang::cdiv(h, 256)), count);
 }
 
-/// Sorts the buffers' entries at i, l: the largest key first, of equal keys the lowest column, where
-/// there are columns.
-void sort(const std::vector<Buffer>& keys, const std::vector<Buffer>& columns,
-          const Expr& i, const Expr& l) {
+/// Sorts the buffers' entries at i, l: the largest key first, of equal keys the lowest column,
+/// where there are columns.
+void sort(const std::vector<Buffer>& keys, const std::vector<Buffer>& columns, const Expr& i,
+          const Expr& l) {
   std::vector<Expr> key, column;
   for (const Buffer& b : keys) key.push_back(let(b(i, l)));
   for (const Buffer& b : columns) column.push_back(let(b(i, l)));
@@ -73,8 +73,8 @@ void sort(const std::vector<Buffer>& keys, const std::vector<Buffer>& columns,
 }
 
 // Element c of list l is column c * lists + l. Keys of 16 bits share a word with their column, so
-// that all differ and one fold finds both; longer ones have their columns beside them, the lowest of
-// equal keys first.
+// that all differ and one fold finds both; longer ones have their columns beside them, the lowest
+// of equal keys first.
 void dataflow(Builder& k, DType dtype, DType index_type) {
   const Expr n = k.dim("n"), x_row = k.dim("x_row");
   const int64_t h = k.constant("h"), count = k.constant("k");
@@ -120,8 +120,8 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
       }
       parallel({rows, lists}, [&](Expr i, Expr l) {
         found(i, l) = select(l == number, place(i, 0), found(i, l));
-        const Expr taken = let(in_word ? keys[0](i, l) == best(i, 0)
-                                       : columns[0](i, l) == place(i, 0));
+        const Expr taken =
+            let(in_word ? keys[0](i, l) == best(i, 0) : columns[0](i, l) == place(i, 0));
         for (size_t c = 0; c < depth; ++c) {
           const bool last = c + 1 == depth;
           keys[c](i, l) = select(taken, last ? Expr(INT_MIN) : keys[c + 1](i, l), keys[c](i, l));

@@ -100,9 +100,9 @@ std::optional<ir::WarpCode> whole_warp(ir::ReduceKind kind, DType dtype,
 }
 
 Exchange exchange_of(const PartialFold& fold, int64_t threads) {
-  return exchange_of(fold.src ? digits_of(*fold.src, fold.dims, threads)
-                              : std::vector<Digit>{{1, threads, true}},
-                     threads);
+  return exchange_of(
+      fold.src ? digits_of(*fold.src, fold.dims, threads) : std::vector<Digit>{{1, threads, true}},
+      threads);
 }
 
 /// Folds values of an array over threads.
@@ -181,19 +181,18 @@ class Combine {
     const DType dtype = values_.dtype();
     const Expr value = ir::load(values_, {i}, true);
     const Expr shift = ir::int_const(dtype, 32);
-    const Expr high = ir::cast(dtype == i64 ? i32 : u32,
-                               ir::op(ir::OpCode::shr, dtype, {value, shift}));
+    const Expr high =
+        ir::cast(dtype == i64 ? i32 : u32, ir::op(ir::OpCode::shr, dtype, {value, shift}));
     std::vector<Stmt> stmts;
     const Var top = in_one(code, high, "high", stmts);
     const Expr low = ir::select(ir::eq(high, top), ir::cast(u32, value),
                                 ir::int_const(u32, kind_ == ir::ReduceKind::max ? 0 : UINT32_MAX));
     const Var rest = in_one(code, low, "low", stmts);
-    stmts.push_back(ir::store(
-        values_, {i},
-        ir::op(ir::OpCode::bit_or, dtype,
-               {ir::op(ir::OpCode::shl, dtype, {ir::cast(dtype, top), shift}),
-                ir::cast(dtype, rest)}),
-        true));
+    stmts.push_back(ir::store(values_, {i},
+                              ir::op(ir::OpCode::bit_or, dtype,
+                                     {ir::op(ir::OpCode::shl, dtype, {ir::cast(dtype, top), shift}),
+                                      ir::cast(dtype, rest)}),
+                              true));
     return ir::seq(std::move(stmts));
   }
 
@@ -399,11 +398,10 @@ Stmt fold_own_part(const ir::Reduce& n, const Registers& src, const Registers& d
   const Expr to_slot = sides > 1      ? ir::floormod(slot, ir::index(sides))
                        : results == 1 ? ir::index(0)
                                       : coordinate(*place, kSlot, x);
-  Stmt fold =
-      ir::store(parts, {to_slot},
-                step(ir::load(parts, {to_slot}, true),
+  Stmt fold = ir::store(parts, {to_slot},
+                        step(ir::load(parts, {to_slot}, true),
                              reduce_element(n.reduce, dtype, ir::load(src.array, {slot}, true))),
-                true);
+                        true);
   Expr inside;
   for (int d = 0; d < src.fragment.rank(); ++d) {
     const int64_t extent = n.src.buffer.extent(d);
@@ -422,9 +420,8 @@ Stmt fold_own_part(const ir::Reduce& n, const Registers& src, const Registers& d
                       : ir::for_(s, ir::index(0), ir::index(slots), fold, ir::LoopKind::unrolled));
   if (sides > 1) {
     const auto part = [&](int64_t k) { return ir::load(parts, {ir::index(k)}, true); };
-    stmts.push_back(ir::store(
-        sums, {ir::index(0)},
-        step(step(part(0), part(1)), step(part(2), part(3))), true));
+    stmts.push_back(ir::store(sums, {ir::index(0)},
+                              step(step(part(0), part(1)), step(part(2), part(3))), true));
   }
   return ir::make<ir::Seq>(n.loc, [&](ir::Seq& q) { q.stmts = std::move(stmts); });
 }

@@ -148,9 +148,9 @@ class Emitter {
   std::vector<ir::Var> block_vars_;
   std::map<ir::Buffer, std::string, ir::ById> buffers_;
   std::map<ir::Buffer, Text, ir::ById> view_offset_;  // of views without a pointer of their own
-  std::set<ir::Buffer, ir::ById> read_, written_, moved_;  // roots
+  std::set<ir::Buffer, ir::ById> read_, written_, moved_;         // roots
   std::map<const ir::Barrier*, std::vector<ir::Buffer>> narrow_;  // kept_narrow
-  std::vector<TensorMap> maps_;                            // parameters after all others
+  std::vector<TensorMap> maps_;                                   // parameters after all others
   bool waits_ = false;                      // for the launch ahead, in a statement of its own
   bool is_early_ = false;                   // it may begin before the launch ahead has ended
   std::map<ir::Expr, int, ir::ById> uses_;  // in the statement
