@@ -197,7 +197,10 @@ TEST(Verify, KnowsWhatThreadsDo) {
             Found({"`warp shfl [r[0]] with result=v: f32`: 1 operands"}));
   EXPECT_EQ(thread("barrier with id=1"),
             Found({"`barrier with id=1`: the number of threads goes with a named barrier"}));
-  EXPECT_EQ(found("warp sync_warp"), Found({"`warp sync_warp`: not in tile IR"}));
+  EXPECT_EQ(found("warp sync_warp barrier"), Found());  // an author's
+  EXPECT_EQ(found("warp sync_warp", Level::loop), Found({"`warp sync_warp`: not in loop IR"}));
+  EXPECT_EQ(found("parallel i in 8 { barrier }"),
+            Found({"`barrier`: an operation of threads in a parallel loop"}));
 }
 
 TEST(Verify, ThrowsWithTheNameOfThePass) {

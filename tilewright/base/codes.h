@@ -55,7 +55,7 @@
   TW_CODE(flow_02, "E-FLOW-02", "5.1", "break, continue or return outside its construct")          \
   TW_CODE(flow_03, "E-FLOW-03", "5.1", "loop step zero")                                           \
   TW_CODE(flow_04, "E-FLOW-04", "5.1", "condition of a wrong type")                                \
-  TW_CODE(flow_05, "E-FLOW-05", "5.7", "tile op or barrier under a thread-dependent condition") /* needs threads */ \
+  TW_CODE(flow_05, "E-FLOW-05", "5.7", "tile op or barrier under a thread-dependent condition")    \
   TW_CODE(reg_01, "E-REG-01", "6.1", "run-time extent where a constant is needed")                 \
   TW_CODE(reg_02, "E-REG-02", "6.1", "too many indices")                                           \
   TW_CODE(view_01, "E-VIEW-01", "6.3", "reshape with another element count")                       \
@@ -66,7 +66,7 @@
   TW_CODE(copy_02, "E-COPY-02", "7.1", "source and destination overlap")                           \
   TW_CODE(copy_03, "E-COPY-03", "7.1", "no conversion between the dtypes")                         \
   TW_CODE(copy_04, "E-COPY-04", "7.1", "no path between the scopes on this target") /* needs tensor memory */ \
-  TW_CODE(copy_05, "E-COPY-05", "7.6", "asynchronous load without barrier") /* needs asynchronous copies */ \
+  TW_CODE(copy_05, "E-COPY-05", "7.6", "asynchronous load without barrier")                        \
   TW_CODE(copy_06, "E-COPY-06", "7.6", "bulk copy demanded but illegal (with the rule)")          \
   TW_CODE(copy_07, "E-COPY-07", "7.6", "descriptor copy from a device-computed address")          \
   TW_CODE(copy_08, "E-COPY-08", "7.3", "required instruction family not possible")                 \
@@ -97,13 +97,13 @@
   TW_CODE(rdc_02, "E-RDC-02", "9.4", "update outside an epoch")                                    \
   TW_CODE(rdc_03, "E-RDC-03", "9.4", "finalize without init")                                      \
   TW_CODE(rdc_04, "E-RDC-04", "9.4", "paths disagree about the epoch")                             \
-  TW_CODE(warp_01, "E-WARP-01", "12.1", "illegal shuffle width") /* needs threads */               \
-  TW_CODE(warp_02, "E-WARP-02", "12.1", "type without exchange") /* needs threads */               \
-  TW_CODE(sync_01, "E-SYNC-01", "12.2", "block barrier under divergence or in a parallel loop") /* needs threads */ \
-  TW_CODE(sync_02, "E-SYNC-02", "4.3", "block barrier in a narrowed thread scope") /* needs threads */ \
-  TW_CODE(sync_03, "E-SYNC-03", "12.4", "arrival count below 1") /* needs threads */               \
-  TW_CODE(sync_04, "E-SYNC-04", "12.2", "out of named barriers") /* needs threads */               \
-  TW_CODE(sync_05, "E-SYNC-05", "12.4", "more arrivals than the count") /* needs threads */        \
+  TW_CODE(warp_01, "E-WARP-01", "12.1", "illegal shuffle width")                                   \
+  TW_CODE(warp_02, "E-WARP-02", "12.1", "type without exchange")                                   \
+  TW_CODE(sync_01, "E-SYNC-01", "12.2", "block barrier under divergence or in a parallel loop")    \
+  TW_CODE(sync_02, "E-SYNC-02", "4.3", "block barrier in a narrowed thread scope") /* needs thread scopes */ \
+  TW_CODE(sync_03, "E-SYNC-03", "12.4", "arrival count below 1")                                   \
+  TW_CODE(sync_04, "E-SYNC-04", "12.2", "out of named barriers")                                   \
+  TW_CODE(sync_05, "E-SYNC-05", "12.4", "more arrivals than the count")                            \
   TW_CODE(sync_06, "E-SYNC-06", "12.6", "illegal register count") /* needs warp specialization */  \
   TW_CODE(atom_01, "E-ATOM-01", "13", "atomic not available for the dtype")                        \
   TW_CODE(atom_02, "E-ATOM-02", "13", "previous value requested of a tile or vector form")         \
@@ -113,7 +113,7 @@
   TW_CODE(lay_02, "E-LAY-02", "17.6", "contradictory shared layouts") /* needs swizzled layouts */ \
   TW_CODE(lay_03, "E-LAY-03", "9.1", "reduction result layout fixed elsewhere") /* needs threads */ \
   TW_CODE(lay_04, "E-LAY-04", "17.2", "layout can't be inferred") /* needs threads */              \
-  TW_CODE(lay_05, "E-LAY-05", "5.2", "distributed fragment addressed by serial index or constant") /* needs threads */ \
+  TW_CODE(lay_05, "E-LAY-05", "5.2", "distributed fragment addressed by serial index or constant") \
   TW_CODE(lay_06, "E-LAY-06", "5.4", "symbolic parallel extent indexes a fragment")                \
   TW_CODE(lay_07, "E-LAY-07", "6.3", "alias group can't share a layout") /* needs swizzled layouts */ \
   TW_CODE(lay_08, "E-LAY-08", "4.3", "fragment used by other threads than its owners' scope") /* needs threads */ \
@@ -138,7 +138,7 @@
   TW_CODE(ws_06, "E-WS-06", "19.4", "illegal register split") /* needs warp specialization */      \
   TW_CODE(bnd_01, "E-BND-01", "20.2", "provable out-of-bounds access of a block buffer")           \
   TW_CODE(tgt_01, "E-TGT-01", "4.1", "launch option unknown to the target")                        \
-  TW_CODE(tgt_02, "E-TGT-02", "4.4", "thread-level construct on a target without threads") /* needs threads */ \
+  TW_CODE(tgt_02, "E-TGT-02", "4.4", "thread-level construct on a target without threads")         \
   TW_CODE(tgt_03, "E-TGT-03", "21.1", "operation without lowering on the target") /* needs an accelerator */ \
   TW_CODE(tgt_04, "E-TGT-04", "22.1", "no such device to run on")                                  \
   TW_CODE(opt_01, "E-OPT-01", "14.3", "unknown option or bad value")                               \

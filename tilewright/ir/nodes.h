@@ -4,7 +4,7 @@
 // Levels: tile IR is what the author wrote. Scheduled tile IR has layouts on its allocations. Loop
 // IR (CPU) has no tile operations and no Parallel: only Seq, Let, Alloc, Store, For, If, While,
 // Break, Continue, Atomic, Print and Assert remain. Thread IR (GPU) is loop IR of one thread, with
-// the nodes of ir/thread_nodes.h besides. ir/verify.h checks each level.
+// the nodes of ir/thread_nodes.h besides (tile IR may have them). ir/verify.h checks each level.
 #pragma once
 
 #include <string>
@@ -427,7 +427,7 @@ struct Launch : StmtBase {
   int64_t raster_panel = 0;
   Expr guard;  // over sizes; where it fails, the next launch stands in. Null: always runs
   std::vector<Buffer> aligned;  // tensors whose address must be a multiple of 16, as for the guard
-  Var thread;                   // thread IR: the linear index of the thread in its block
+  Var thread;                   // the linear index of the thread in its block; null: not asked
   int64_t shared_bytes = 0;     // thread IR: of the block's planned shared memory
   TW_FIELDS(Launch, name, grid, block_vars, body, threads, cluster, min_blocks_per_sm,
             max_registers, dynamic_shared_extra, cooperative, dependent_launch, raster,

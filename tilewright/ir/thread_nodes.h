@@ -1,5 +1,5 @@
-// The nodes that only thread IR has: what one thread of a GPU's block does together with others.
-// Included by ir/nodes.h, which has all the others.
+// What a thread of a GPU's block does together with others: nodes of thread IR. Authors' code for
+// single threads has them in tile IR, all but Move. Included by ir/nodes.h.
 #pragma once
 
 namespace tw::ir {
@@ -51,7 +51,7 @@ struct Move : StmtBase {
 
 /// A copy between global and shared memory that an engine makes while the threads go on. The
 /// thread that executes the statement starts it, for as many elements on both sides, of one dtype.
-///
+/// In tile IR the block does, whatever the extents, and a bulk load announces its bytes, arriving.
 /// elements: 4, 8 or 16 bytes of neighbors, to shared memory; where `valid` is false they become 0.
 /// bulk: neighbors, whole units of 16 bytes. tensor: a box of a tensor, dense on the shared side,
 /// where the hardware exchanges units of 16 bytes by `swizzle` (0, 32, 64, 128 bytes); outside of

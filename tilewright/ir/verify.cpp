@@ -172,13 +172,23 @@ void Verifier::box(const std::vector<int64_t>& extents, DType dtype, int64_t swi
 
 void Verifier::check(const AsyncCopy& n) {
   const auto in_shared = [](const Region& r) {
-    return r.buffer.root().space() == MemSpace::shared;
+    return r.buffer.root().space() == MemSpace::shared ||
+           r.buffer.root().space() == MemSpace::shared_static;
   };
   const bool loads = in_shared(n.dst), tensor = n.engine == CopyEngine::tensor;
   const bool elements = n.engine == CopyEngine::elements;
   require(loads != in_shared(n.src), "it copies between global and shared memory");
   require(n.src.buffer.dtype() == n.dst.buffer.dtype(), "it converts {} to {}",
           n.src.buffer.dtype(), n.dst.buffer.dtype());
+  if (level_ == Level::tile) {  // what an instruction takes is for check_async, with reasons
+    for (const Region* r : {&n.src, &n.dst}) {
+      const std::vector<int64_t> all = extents(*r, false);
+      require(std::find(all.begin(), all.end(), -1) == all.end(), "its extents are constants");
+    }
+    same_extents(extents(n.src, true), extents(n.dst, true), "async");
+    if (n.barrier) phases(n.barrier, n.at);
+    return;
+  }
   int64_t count = 1;
   for (const Region* r : {&n.src, &n.dst}) {
     const std::vector<int64_t> all = extents(*r, false), long_ones = extents(*r, true);
@@ -222,7 +232,11 @@ void Verifier::check(const Sync& n) {
 
 void Verifier::check(const Launch& n) {
   require(!around_.launch, "a launch inside a launch");
-  require(!n.thread == (level_ != Level::thread), "thread IR has an index of threads");
+  require(n.thread || level_ != Level::thread, "thread IR has an index of threads");
+  require(!n.thread || level_ != Level::loop, "loop IR has no index of threads");
+  require(!n.thread || !n.threads.empty() || level_ != Level::tile,
+          "an index of threads without their number");
+  if (n.thread) typed(n.thread, i64, "the index of the thread");
   require(n.aligned.empty() || level_ == Level::thread, "alignment is for thread IR");
   require(n.grid.size() == n.block_vars.size() && !n.grid.empty() && n.grid.size() <= 3,
           "{} grid extents with {} indices", n.grid.size(), n.block_vars.size());
@@ -296,9 +310,10 @@ void Verifier::statement(const Stmt& stmt) {
     require(level_ != Level::loop && level_ != Level::thread, "not in {} IR", level_);
     require(!around_.parallel || stmt.is<Parallel>(), "a tile operation in a parallel loop");
   }
-  require(!is_thread_operation(stmt.kind()) || level_ == Level::thread ||
-              ((stmt.is<Barrier>() || stmt.is<Sync>()) && level_ == Level::scheduled),
+  const bool by_threads = is_thread_operation(stmt.kind());
+  require(!by_threads || level_ == Level::thread || (level_ != Level::loop && !stmt.is<Move>()),
           "not in {} IR", level_);
+  require(!by_threads || !around_.parallel, "an operation of threads in a parallel loop");
   require(stmt.is<Launch>() || around_.launch, "outside a launch");
   dispatch(*stmt.get(), [&]<class T>(const T& node) {
     if constexpr (std::is_same_v<T, Seq>) {

@@ -100,6 +100,10 @@ class Finder {
     if (n.op != ir::AtomicOp::store) element(Access::Kind::read, n.buffer, n.indices, n.loc);
     if (n.op != ir::AtomicOp::load) element(Access::Kind::write, n.buffer, n.indices, n.loc);
   }
+  void own(const ir::AsyncCopy& n) {
+    region(Access::Kind::read, n.src);
+    region(Access::Kind::write, n.dst);
+  }
   void own(const ir::Print& n) {
     if (n.buffer) region(Access::Kind::read, ir::Region::whole(n.buffer));
   }
@@ -193,6 +197,7 @@ void AccessWalk::walk(const Stmt& stmt) {
     for (size_t d = 0; d < launch->grid.size(); ++d) {
       bounds_.bind(launch->block_vars[d], ir::index(0), launch->grid[d]);
     }
+    bind_thread(bounds_, *launch);
     walk(launch->body);
   } else if (const auto* loop = stmt.try_as<ir::For>()) {
     const auto step = ir::as_int(loop->step);

@@ -275,4 +275,11 @@ bool Bounds::decides_comparison(const ir::Op& op, bool outcome) const {
   return not_negative(gap.add(strict ? -1 : 0));
 }
 
+void bind_thread(Bounds& bounds, const ir::Launch& launch) {
+  if (!launch.thread || launch.threads.empty()) return;
+  int64_t threads = 1;
+  for (const int64_t extent : launch.threads) threads *= extent;
+  bounds.bind(launch.thread, ir::index(0), ir::index(threads));
+}
+
 }  // namespace tw::pass

@@ -101,4 +101,7 @@ class Bounds : private SumReader {
   std::vector<std::pair<size_t, ValueSet>> refined_;  // what values were before
 };
 
+/// Binds the index of the thread, where a launch has one and says how many there are.
+void bind_thread(Bounds& bounds, const ir::Launch& launch);
+
 }  // namespace tw::pass

@@ -45,6 +45,7 @@ class GuardBounds : public ir::Rewriter {
         for (size_t d = 0; d < launch.grid.size(); ++d) {
           bounds_.bind(launch.block_vars[d], ir::index(0), launch.grid[d]);
         }
+        bind_thread(bounds_, launch);
         return children(stmt);
       }
       case ir::Kind::For: {
@@ -100,6 +101,8 @@ class GuardBounds : public ir::Rewriter {
         guard_atomic(stmt, stmt.as<ir::Atomic>(), next);
         return ir::seq(std::move(next));
       }
+      case ir::Kind::AsyncCopy:
+        return guard_copy(stmt, stmt.as<ir::AsyncCopy>());
       default:
         return children(stmt);
     }
@@ -170,7 +173,8 @@ class GuardBounds : public ir::Rewriter {
     bool plain = true;
     ir::for_each_stmt(stmt, [&](const Stmt& s) {
       plain = plain && !s.is<ir::Parallel>() && !s.is<ir::While>() && !s.is<ir::Atomic>() &&
-              !s.is<ir::Break>() && !s.is<ir::Continue>();
+              !s.is<ir::Break>() && !s.is<ir::Continue>() && !s.is<ir::Barrier>() &&
+              !s.is<ir::WarpOp>() && !s.is<ir::AsyncCopy>() && !s.is<ir::Sync>();
     });
     return plain;
   }
@@ -275,6 +279,23 @@ class GuardBounds : public ir::Rewriter {
       n.unchecked = true;
     });
     return open ? ir::if_(rewrite_condition(open), inside) : inside;
+  }
+
+  /// An engine brings zeros for what may be outside. In bulk it isn't, and descriptors see to it.
+  Stmt guard_copy(const Stmt& stmt, const ir::AsyncCopy& copy) {
+    const Stmt inner = children(stmt);
+    if (copy.engine != ir::CopyEngine::elements || copy.src.unchecked) return inner;
+    std::vector<Expr> last;
+    for (size_t d = 0; d < copy.src.begin.size(); ++d) {
+      last.push_back(ir::sub(ir::add(copy.src.begin[d], copy.src.extent[d]), ir::index(1)));
+    }
+    Expr open = open_condition(copy.src.buffer, copy.src.begin);
+    open = ir::land(open, open_condition(copy.src.buffer, last));
+    if (!open) return inner;
+    return ir::make<ir::AsyncCopy>(stmt.loc(), [&](ir::AsyncCopy& n) {
+      n = inner.as<ir::AsyncCopy>();
+      n.valid = ir::land(n.valid, rewrite_condition(open));
+    });
   }
 
   /// The sequence itself when no statement changed.

@@ -11,7 +11,9 @@ ir::Program lower_tile_ops(const ir::Program& program, const VectorShape& shape)
       [&](auto&, const ir::Fill& n) { return lower_fill(n); },
       [&](auto&, const ir::Reduce& n) { return lower_reduce(n, shape); },
       [&](auto&, const ir::Scan& n) { return lower_scan(n, shape); },
-      [&](auto&, const ir::Gemm& n) { return lower_gemm(n, shape); });
+      [&](auto&, const ir::Gemm& n) { return lower_gemm(n, shape); },
+      // Launches wait for each other anyway (check_target leaves no others).
+      [&](auto&, const ir::Sync&) { return ir::seq({}); });
 }
 
 }  // namespace tw::pass

@@ -1,6 +1,7 @@
 #include "tilewright/pass/simplify.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
@@ -40,8 +41,8 @@ bool always_jumps(const Stmt& stmt) {
 
 class Simplifier : public ir::Rewriter, public ExprSimplifier {
  public:
-  explicit Simplifier(const ir::Program& program)
-      : ExprSimplifier(Bounds(program)), uses_(program) {}
+  Simplifier(const ir::Program& program, bool keeps_apart)
+      : ExprSimplifier(Bounds(program)), uses_(program), keeps_apart_(keeps_apart) {}
 
   ir::Program run(const ir::Program& program) {
     ir::Program next = program;
@@ -170,13 +171,49 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
     return ir::make<ir::Seq>(stmt.loc(), [&](ir::Seq& n) { n.stmts = std::move(next); });
   }
 
+  /// Whether threads may hand values from one to the other through memory: a barrier may have to
+  /// go between.
+  static bool may_pass_on(const ir::If& first, const ir::If& second) {
+    const auto touched = [](const ir::If& branch, bool writes) {
+      std::set<ir::Buffer, ir::ById> roots;
+      const auto add = [&](const ir::Buffer& buffer) {
+        const ir::MemSpace space = buffer.root().space();
+        if (space == ir::MemSpace::shared || space == ir::MemSpace::shared_static ||
+            space == ir::MemSpace::global || space == ir::MemSpace::workspace) {
+          roots.insert(buffer.root());
+        }
+      };
+      for (const Stmt& body : {branch.then_body, branch.else_body}) {
+        if (!body) continue;
+        ir::for_each_stmt(body, [&](const Stmt& s) {
+          const auto* store = s.try_as<ir::Store>();
+          if (writes && store != nullptr) add(store->buffer);
+          if (const auto* copy = s.try_as<ir::AsyncCopy>()) {
+            add(writes ? copy->dst.buffer : copy->src.buffer);
+          }
+        });
+        if (writes) continue;
+        ir::for_each_expr(body, [&](const Expr& e) {
+          if (const auto* load = e.try_as<ir::Load>()) add(load->buffer);
+        });
+      }
+      return roots;
+    };
+    const auto meet = [&](bool first_writes, bool second_writes) {
+      const auto a = touched(first, first_writes), b = touched(second, second_writes);
+      return std::any_of(a.begin(), a.end(), [&](const ir::Buffer& x) { return b.contains(x); });
+    };
+    return meet(true, false) || meet(false, true);
+  }
+
   /// Two conditional statements under the same condition, on which the first has no influence,
   /// become one.
-  static bool merge_with_last(std::vector<Stmt>& stmts, const Stmt& stmt) {
+  bool merge_with_last(std::vector<Stmt>& stmts, const Stmt& stmt) const {
     const auto* second = stmt.try_as<ir::If>();
     const auto* first = stmts.empty() ? nullptr : stmts.back().try_as<ir::If>();
     if (first == nullptr || second == nullptr || ir::has_load(first->cond) ||
-        !same_expr(first->cond, second->cond) || jumps_out(stmts.back())) {
+        !same_expr(first->cond, second->cond) || jumps_out(stmts.back()) ||
+        (keeps_apart_ && may_pass_on(*first, *second))) {
       return false;
     }
     const auto both = [](const Stmt& a, const Stmt& b) {
@@ -359,13 +396,14 @@ class Simplifier : public ir::Rewriter, public ExprSimplifier {
   }
 
   const VarUses uses_;
+  const bool keeps_apart_;
   ir::Buffer declaring_;
 };
 
 }  // namespace
 
-ir::Program simplify(const ir::Program& program) {
-  return remove_unused(Simplifier(program).run(program));
+ir::Program simplify(const ir::Program& program, bool keeps_apart) {
+  return remove_unused(Simplifier(program, keeps_apart).run(program));
 }
 
 }  // namespace tw::pass

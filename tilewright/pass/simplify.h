@@ -11,8 +11,9 @@ namespace tw::pass {
 /// bindings that decide or do nothing, and buffers that nobody reads. Needs: any level. Guarantees:
 /// the same level; the same results, bit for bit (which NaN a NaN is apart); no load passes a store
 /// or happens more often; what can't be simplified is the very same node. Sums of integers may wrap
-/// on the way to a result that does not.
-ir::Program simplify(const ir::Program& program);
+/// on the way to a result that does not. With `keeps_apart` conditional statements between which
+/// threads may hand on values stay two, so that a barrier can go between.
+ir::Program simplify(const ir::Program& program, bool keeps_apart = false);
 
 /// An expression at a point where `bounds` holds.
 ir::Expr simplify(const ir::Expr& expr, const Bounds& bounds);

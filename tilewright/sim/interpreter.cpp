@@ -284,6 +284,21 @@ bool Run::launch(const ir::Launch& launch, const std::vector<Eval>& grid, const 
   return true;
 }
 
+/// Here a block is one worker.
+void refuse_threads(const ir::Stmt& launch) {
+  ir::Stmt first = launch.as<ir::Launch>().thread ? launch : ir::Stmt();
+  ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
+    const auto* sync = s.try_as<ir::Sync>();
+    const bool of_launches = sync != nullptr && (sync->code == ir::SyncCode::wait_previous ||
+                                                 sync->code == ir::SyncCode::trigger_next);
+    const bool by_threads = s.is<ir::Barrier>() || s.is<ir::WarpOp>() || s.is<ir::AsyncCopy>() ||
+                            (sync != nullptr && !of_launches) || s.is<ir::Move>();
+    if (!first && by_threads) first = s;
+  });
+  if (!first) return;
+  throw Error(codes::tgt_02, first.loc(), "the interpreter has no threads; the twin runs them");
+}
+
 RunResult Run::run() {
   const std::vector<int64_t> symbols = solve_symbols(program_, arguments_, machine_.options);
   // Everything is translated before anything is bound: only then is it known which widths a
@@ -299,6 +314,7 @@ RunResult Run::run() {
   std::vector<Exec> bodies;
   for (const ir::Stmt& s : program_.launches) {
     const auto& launch = s.as<ir::Launch>();
+    refuse_threads(s);
     for (const ir::Var& var : launch.block_vars) translator_.slot(var);
     std::vector<Eval>& grid = grids.emplace_back();
     for (const ir::Expr& extent : launch.grid) grid.push_back(translator_.integer(extent));

@@ -76,6 +76,7 @@ Exec Translator::stmt(const ir::Stmt& s) {
       return reducer_update(s.as<ir::ReducerUpdate>());
     case ir::Kind::ReducerFinalize:
       return reducer_finalize(s.as<ir::ReducerFinalize>());
+    case ir::Kind::Sync:  // between launches, which run one after the other
     case ir::Kind::Prefetch:
       return [](Machine&) { return Flow::next; };
     case ir::Kind::Atomic:

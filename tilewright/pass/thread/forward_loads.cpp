@@ -31,6 +31,7 @@ struct Census : ir::Visitor {
     }
     if (const auto* store = stmt.try_as<ir::Store>()) ++writes[store->buffer.root()];
     if (const auto* atomic = stmt.try_as<ir::Atomic>()) ++writes[atomic->buffer.root()];
+    if (const auto* copy = stmt.try_as<ir::AsyncCopy>()) ++writes[copy->dst.buffer.root()];
     if (const auto* reduce = stmt.try_as<ir::Reduce>()) {
       ++reads[reduce->src.buffer];
       ++writes[reduce->dst.buffer.root()];

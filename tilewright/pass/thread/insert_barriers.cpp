@@ -14,6 +14,7 @@
 #include "tilewright/ir/visit.h"
 #include "tilewright/layout/parse.h"
 #include "tilewright/pass/thread/lower_threads.h"
+#include "tilewright/pass/thread_code.h"
 
 namespace tw::pass {
 namespace {
@@ -66,6 +67,7 @@ class Collect : public ir::Visitor {
  public:
   explicit Collect(const Fixed& fixed) : fixed_(fixed) {}
   Touches touches;
+  Touches engines;  // what engines only begin to touch
   using Visitor::visit;
   void visit(const Expr& expr) override {
     if (const auto* load = expr.try_as<ir::Load>()) {
@@ -82,18 +84,22 @@ class Collect : public ir::Visitor {
       touch(atomic->buffer, atomic->indices, {.atomically = true});
     } else if (const auto* print = stmt.try_as<ir::Print>(); print != nullptr && print->buffer) {
       touch(print->buffer, {}, {.reads = true});
+    } else if (const auto* copy = stmt.try_as<ir::AsyncCopy>()) {
+      touch(copy->src.buffer, {}, {.reads = true}, &engines);
+      touch(copy->dst.buffer, {}, {.writes = true}, &engines);
     }
     children(stmt);
   }
 
  private:
-  void touch(const Buffer& buffer, const std::vector<Expr>& index, Touch now) {
+  void touch(const Buffer& buffer, const std::vector<Expr>& index, Touch now,
+             Touches* into = nullptr) {
     const Buffer root = buffer.root();
     const bool seen = root.space() == ir::MemSpace::shared ||
                       root.space() == ir::MemSpace::shared_static || is_tensor(root);
     if (!seen || root->relaxed) return;
     if (loop_ != nullptr && buffer.same_as(root)) now.pattern = pattern_of(index);
-    merge(touches[root], now);
+    merge((into == nullptr ? touches : *into)[root], now);
   }
   /// Empty if several threads run an iteration, or the index depends on more than the loop's
   /// variables and what is fixed.
@@ -128,7 +134,7 @@ class Collect : public ir::Visitor {
 class InsertBarriers {
  public:
   InsertBarriers(const ir::Program& program, const ir::Launch& launch)
-      : threads_(layout::product(launch.threads)) {
+      : code_(Stmt(&launch)), threads_(layout::product(launch.threads)) {
     for (const ir::Symbol& symbol : program.symbols) fixed_.insert(symbol.var);
     for (const ir::Param& param : program.params) {
       if (param.var) fixed_.insert(param.var);
@@ -152,6 +158,8 @@ class InsertBarriers {
 
   void add(const Stmt& stmt, std::vector<Stmt>& out) {
     if (!stmt) return;
+    // Inside there can be no barrier of the block: its threads see to their order themselves.
+    if (code_.diverges(stmt)) return as_one(stmt, out);
     switch (stmt.kind()) {
       case ir::Kind::Seq: {
         std::vector<Stmt> inner;
@@ -220,8 +228,12 @@ class InsertBarriers {
         return;
       }
       case ir::Kind::Barrier:
+        enter(touches_of(stmt.as<ir::Barrier>().cond), stmt.loc(), out);
         out.push_back(stmt);
-        pending_.clear();
+        if (stmt.as<ir::Barrier>().id == 0) pending_.clear();
+        return;
+      case ir::Kind::Sync:
+        sync(stmt, out);
         return;
       case ir::Kind::Break:
       case ir::Kind::Continue:
@@ -229,12 +241,58 @@ class InsertBarriers {
         out.push_back(stmt);
         return;
       default:
-        enter(touches_of(stmt), stmt.loc(), out);
-        out.push_back(stmt);
-        if (const auto* atomic = stmt.try_as<ir::Atomic>(); atomic != nullptr && atomic->result) {
+        as_one(stmt, out);
+        if (const auto* atomic = stmt.try_as<ir::Atomic>();
+            atomic != nullptr && atomic->result && !code_.is_own(stmt)) {
           pending_.clear();  // its result is handed to all threads, with a barrier
         }
     }
+  }
+
+  /// A statement into which no barrier goes.
+  void as_one(const Stmt& stmt, std::vector<Stmt>& out) {
+    Collect collect(fixed_);
+    collect.visit(stmt);
+    Touches all = collect.touches;
+    merge(all, collect.engines);
+    order(all, stmt.loc(), out);
+    merge(pending_, collect.touches);
+    out.push_back(stmt);
+    follow_engines(stmt);
+  }
+
+  // ---- engines: what they read or write is pending again once a thread has waited for it, since
+  // the others haven't ----
+  void follow_engines(const Stmt& stmt) {
+    ir::for_each_stmt(stmt, [&](const Stmt& s) {
+      if (const auto* copy = s.try_as<ir::AsyncCopy>()) {
+        if (!copy->barrier) started(copy->dst.buffer, copy->src.buffer);
+      } else if (const auto* loop = s.try_as<ir::Parallel>(); loop && loop->prefer_async) {
+        ir::for_each_stmt(loop->body, [&](const Stmt& inner) {
+          if (const auto* store = inner.try_as<ir::Store>()) started(store->buffer, {});
+        });
+      } else if (const auto* wait = s.try_as<ir::Sync>()) {
+        finished(*wait);
+      }
+    });
+  }
+  void started(const Buffer& written, const Buffer& read) {
+    for (const auto& [buffer, now] :
+         {std::pair(written, Touch{.writes = true}), std::pair(read, Touch{.reads = true})}) {
+      if (!buffer || buffer.root()->relaxed) continue;
+      merge(in_flight_[buffer.root()], now);
+    }
+  }
+  void finished(const ir::Sync& wait) {
+    const bool waits = wait.code == ir::SyncCode::copies_wait ||
+                       wait.code == ir::SyncCode::bulk_wait ||
+                       wait.code == ir::SyncCode::bulk_wait_read;
+    if (waits) merge(pending_, in_flight_);
+  }
+  void sync(const Stmt& stmt, std::vector<Stmt>& out) {
+    out.push_back(stmt);
+    follow_engines(stmt);
+    if (stmt.as<ir::Sync>().code == ir::SyncCode::grid) pending_.clear();
   }
 
   /// A body that runs again after itself, `at_end` being touched at the end of each turn.
@@ -258,6 +316,10 @@ class InsertBarriers {
 
   /// Notes that a statement touches this, after a barrier if it must not come earlier.
   void enter(const Touches& touches, SourceLoc where, std::vector<Stmt>& out) {
+    order(touches, where, out);
+    merge(pending_, touches);
+  }
+  void order(const Touches& touches, SourceLoc where, std::vector<Stmt>& out) {
     for (const auto& [buffer, now] : touches) {
       const auto it = pending_.find(buffer);
       if (it == pending_.end()) continue;
@@ -278,13 +340,14 @@ class InsertBarriers {
       pending_.clear();
       break;
     }
-    merge(pending_, touches);
   }
 
+  const ThreadCode code_;
   int64_t threads_;
   Fixed fixed_;
   Touches pending_;
-  Touches jumps_;  // what was pending at breaks and continues of the innermost loop
+  Touches in_flight_;  // what copies by groups read and write
+  Touches jumps_;      // what was pending at breaks and continues of the innermost loop
   std::map<Buffer, layout::Fragment, ir::ById> fragments_;
 };
 

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/bulk.h"
 #include "tilewright/ir/reduction.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/lower_tile_ops.h"
+#include "tilewright/pass/thread_code.h"
 
 namespace tw::pass {
 namespace {
@@ -368,31 +370,130 @@ class LowerBlockOps : public ir::Rewriter {
         return stage_finalize(stmt.as<ir::ReducerFinalize>());
       case ir::Kind::Parallel: {
         const bool outside = std::exchange(in_box_, true);
-        const Stmt whole = merged(stmt);
+        const Stmt whole = waits_ ? in_order(merged(stmt)) : merged(stmt);
         const auto& loop = whole.as<ir::Parallel>();
         const Stmt body = rewrite(loop.body);
         in_box_ = outside;
         return strip_mine(loop, body);
       }
+      case ir::Kind::Launch:
+        return launch(stmt);
+      case ir::Kind::AsyncCopy:
+        return async(stmt, stmt.as<ir::AsyncCopy>());
       case ir::Kind::Store:
         if (in_box_ || stmt.as<ir::Store>().buffer.space() == ir::MemSpace::variable) return stmt;
-        return in_one_iteration(stmt);
+        return is_own(stmt) ? stmt : in_one_iteration(stmt);
       case ir::Kind::ReducerUpdate:
-        return in_box_ ? stmt : in_one_iteration(stmt);
+        return in_box_ || is_own(stmt) ? stmt : in_one_iteration(stmt);
       case ir::Kind::Atomic:
-        return in_box_ || stmt.as<ir::Atomic>().result ? stmt : in_one_iteration(stmt);
+        if (in_box_ || is_own(stmt)) return stmt;
+        return stmt.as<ir::Atomic>().result ? stmt : in_one_iteration(stmt);
       default:
         return children(stmt);
     }
   }
 
  private:
+  Stmt launch(const Stmt& stmt) {
+    const ThreadCode code(stmt);
+    code_ = &code;
+    thread_ = stmt.as<ir::Launch>().thread;
+    Stmt result = children(stmt);
+    code_ = nullptr;
+    if (thread_.same_as(result.as<ir::Launch>().thread)) return result;
+    return ir::make<ir::Launch>(stmt.loc(), [&](ir::Launch& n) {
+      n = result.as<ir::Launch>();
+      n.thread = thread_;
+    });
+  }
+
+  // ---- asynchronous copies ----
+  Stmt async(const Stmt& stmt, const ir::AsyncCopy& n) {
+    if (n.engine == ir::CopyEngine::elements) return is_own(stmt) ? stmt : by_all_threads(n);
+    const Stmt start = in_parts(n);
+    if (code_ == nullptr || code_->is_divergent(stmt)) return start;
+    if (!thread_) thread_ = Var::make("thread", i64);
+    return ir::if_(ir::eq(thread_, ir::index(0)), start);
+  }
+  Stmt by_all_threads(const ir::AsyncCopy& n) {
+    const Stmt copy = lower_copy(ir::make<ir::Copy>(n.loc, [&](ir::Copy& c) {
+                                   c.src = n.src;
+                                   c.dst = n.dst;
+                                 }).as<ir::Copy>());
+    const Stmt loop = copy.is<ir::Parallel>() ? copy : in_one_iteration(copy);
+    waits_ = false;
+    const Stmt result = rewrite(ir::make<ir::Parallel>(n.loc, [&](ir::Parallel& p) {
+      p = loop.as<ir::Parallel>();
+      p.prefer_async = true;
+    }));
+    waits_ = true;
+    return result;
+  }
+  /// A loop is over when it ends, whatever moves its elements: nobody would wait for an engine.
+  static Stmt in_order(const Stmt& loop) {
+    if (!loop.as<ir::Parallel>().prefer_async) return loop;
+    return ir::make<ir::Parallel>(loop.loc(), [&](ir::Parallel& p) {
+      p = loop.as<ir::Parallel>();
+      p.prefer_async = false;
+    });
+  }
+  /// The bytes, announced where a barrier counts them, then the copies: boxes of at most 256
+  /// elements a dimension, or row by row.
+  static Stmt in_parts(const ir::AsyncCopy& n) {
+    const bool tensor = n.engine == ir::CopyEngine::tensor, loads = bool(n.barrier);
+    const ir::Region& far = loads ? n.src : n.dst;
+    std::vector<int64_t> parts(far.extent.size(), 1);
+    parts.back() = *ir::as_int(far.extent.back());
+    if (tensor) parts = ir::parts_of_box(far);
+    std::vector<Var> vars;
+    std::vector<Expr> counts, steps, sizes;
+    int64_t bytes = far.buffer.dtype().bits();
+    for (const size_t d : ir::iterated_dims(far)) {
+      const int64_t extent = *ir::as_int(far.extent[d]);
+      bytes *= extent;
+      vars.push_back(Var::make("part", i64));
+      counts.push_back(ir::index(extent / parts[d]));
+      sizes.push_back(ir::index(parts[d]));
+      steps.push_back(ir::mul(vars.back(), ir::index(parts[d])));
+    }
+    const auto part_of = [&](const ir::Region& whole) {
+      ir::Region part = whole;
+      size_t next = 0;
+      for (const size_t d : ir::iterated_dims(whole)) {
+        part.begin[d] = ir::add(part.begin[d], steps[next]);
+        part.extent[d] = sizes[next++];
+      }
+      return part;
+    };
+    Stmt copies = ir::make<ir::AsyncCopy>(n.loc, [&](ir::AsyncCopy& c) {
+      c = n;
+      c.src = part_of(n.src);
+      c.dst = part_of(n.dst);
+    });
+    for (size_t i = vars.size(); i-- > 0;) {
+      copies = ir::for_(vars[i], ir::index(0), counts[i], copies);
+    }
+    if (!loads) return copies;
+    const Stmt expect = ir::make<ir::Sync>(n.loc, [&](ir::Sync& s) {
+      s.code = ir::SyncCode::phase_arrive_expect;
+      s.barrier = n.barrier;
+      s.at = n.at;
+      s.value = ir::index(bytes / 8);
+    });
+    return ir::seq({expect, copies});
+  }
+
   void remark(const Stmt& stmt, std::string what, std::string why) const {
     if (remarks_ != nullptr) remarks_->add({stmt.loc(), std::move(what), std::move(why)});
   }
 
+  bool is_own(const Stmt& stmt) const { return code_ != nullptr && code_->is_own(stmt); }
+
   Remarks* remarks_;
   bool in_box_ = false;
+  bool waits_ = true;                 // a loop for what it copies
+  const ThreadCode* code_ = nullptr;  // of the launch
+  Var thread_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tilewright/layout/query.h"
 #include "tilewright/pass/lower_tile_ops.h"
 #include "tilewright/pass/thread/index_layout.h"
+#include "tilewright/pass/thread_code.h"
 
 namespace tw::pass {
 namespace {
@@ -74,15 +75,17 @@ bool has_load(const Stmt& body) {
 class LowerThreads : public ir::Rewriter {
  public:
   /// `conditions` are known to hold.
-  LowerThreads(const ir::Program& program, const std::vector<Expr>& conditions, VectorNeeds& needs)
-      : bounds_(program), needs_(needs) {
+  LowerThreads(const ir::Program& program, const Stmt& launch, const std::vector<Expr>& conditions,
+               VectorNeeds& needs)
+      : bounds_(program), needs_(needs), launch_(launch), code_(launch) {
     for (const Expr& condition : conditions) bounds_.assume(condition);
   }
   using Rewriter::rewrite;
 
-  Stmt launch(const ir::Launch& n) {
+  Stmt launch() {
+    const auto& n = launch_.as<ir::Launch>();
     threads_ = layout::product(n.threads);
-    thread_ = Var::make("thread", i64);
+    thread_ = n.thread ? n.thread : Var::make("thread", i64);
     bounds_.bind(thread_, ir::index(0), ir::index(threads_));
     for (size_t d = 0; d < n.grid.size(); ++d) {
       bounds_.bind(n.block_vars[d], ir::index(0), n.grid[d]);
@@ -153,14 +156,15 @@ class LowerThreads : public ir::Rewriter {
       }
       case ir::Kind::Atomic: {
         const auto& n = stmt.as<ir::Atomic>();
-        if (in_box_ || !n.result) return children(stmt);
+        if (in_box_ || !n.result || code_.is_own(stmt)) return children(stmt);
         std::vector<Stmt> list;
         by_one_thread(n, list);
         return ir::seq(std::move(list));
       }
       case ir::Kind::Print:
       case ir::Kind::Assert:
-        return in_box_ ? children(stmt) : ir::if_(is_first_thread(), children(stmt));
+        if (in_box_ || code_.is_own(stmt)) return children(stmt);
+        return ir::if_(is_first_thread(), children(stmt));
       default:
         return children(stmt);
     }
@@ -253,7 +257,7 @@ class LowerThreads : public ir::Rewriter {
         out.push_back(own_part(*reduce));
         folds.push_back(partial(*reduce));
         results.writes.insert(reduce->dst.buffer);
-      } else if (atomic != nullptr && atomic->result && !in_box_) {
+      } else if (atomic != nullptr && atomic->result && !in_box_ && !code_.is_own(s)) {
         by_one_thread(*atomic, out);
       } else {
         out.push_back(rewrite(s));
@@ -530,6 +534,8 @@ class LowerThreads : public ir::Rewriter {
 
   Bounds bounds_;
   VectorNeeds& needs_;
+  const Stmt launch_;
+  const ThreadCode code_;
   Var thread_;
   int64_t threads_ = 0;
   int loops_ = 0;  // of the block around the present statement
@@ -563,11 +569,11 @@ void lower_launch(const ir::Program& program, const ir::Launch& launch, std::vec
   Remarks first, second;
   VectorNeeds needs;
   needs.remarks = remarks != nullptr ? &first : nullptr;
-  Stmt vectors = LowerThreads(program, {}, needs).launch(launch);
+  Stmt vectors = LowerThreads(program, Stmt(&launch), {}, needs).launch();
   if (!needs.conditions.empty()) {
     VectorNeeds more;
     more.remarks = remarks != nullptr ? &second : nullptr;
-    vectors = LowerThreads(program, needs.conditions, more).launch(launch);
+    vectors = LowerThreads(program, Stmt(&launch), needs.conditions, more).launch();
     more.conditions = needs.conditions;
     needs = more;
   }
@@ -586,9 +592,14 @@ void lower_launch(const ir::Program& program, const ir::Launch& launch, std::vec
       renamed[var] = fresh;
       var = fresh;
     }
+    if (n.thread) {
+      const ir::Var fresh = ir::Var::make(n.thread.name(), i64);
+      renamed[n.thread] = fresh;
+      n.thread = fresh;
+    }
     n.body = ir::substitute(ir::with_fresh_bindings(n.body), renamed);
   });
-  out.push_back(LowerThreads(program, {}, none).launch(copy.as<ir::Launch>()));
+  out.push_back(LowerThreads(program, copy, {}, none).launch());
 }
 
 }  // namespace

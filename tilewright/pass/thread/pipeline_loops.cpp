@@ -39,6 +39,7 @@ struct Uses : ir::Visitor {
       ++stores[store->buffer.root()];
     }
     if (const auto* atomic = stmt.try_as<ir::Atomic>()) ++stores[atomic->buffer.root()];
+    if (const auto* copy = stmt.try_as<ir::AsyncCopy>()) ++stores[copy->dst.buffer.root()];
     children(stmt);
   }
 };

@@ -1,5 +1,6 @@
 #include "tilewright/pass/thread/plan_shared.h"
 
+#include <set>
 #include <vector>
 
 #include "tilewright/base/codes.h"
@@ -32,13 +33,21 @@ std::string kib(int64_t bytes) {
 
 ir::Stmt plan(const ir::Stmt& launch, const std::string& program, int64_t limit) {
   std::vector<Placed> placed;
+  std::set<Buffer, ir::ById> boxes;  // of copies by descriptor
+  ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
+    const auto* copy = s.try_as<ir::AsyncCopy>();
+    if (copy == nullptr || copy->engine != ir::CopyEngine::tensor) return;
+    boxes.insert(copy->src.buffer.root());
+    boxes.insert(copy->dst.buffer.root());
+  });
   int64_t end = 0;
   const ir::Stmt body =
       ir::rewrite(launch.as<ir::Launch>().body, [&](auto&, const ir::Alloc& n) -> ir::Stmt {
         const bool shared = n.buffer.space() == ir::MemSpace::shared ||
                             n.buffer.space() == ir::MemSpace::shared_static;
         if (!shared || n.buffer->view_of) return ir::Stmt(&n);
-        const int64_t bytes = bytes_of(n.buffer), align = bytes >= 128 ? 128 : 16;
+        const int64_t bytes = bytes_of(n.buffer);
+        const int64_t align = bytes >= 128 || boxes.contains(n.buffer) ? 128 : 16;
         const int64_t place = ceil_div(end, align) * align;
         end = place + bytes;
         placed.push_back({n.buffer, place, bytes});

@@ -18,6 +18,7 @@
 #include "tilewright/pass/thread/index_layout.h"
 #include "tilewright/pass/thread/lower_threads.h"
 #include "tilewright/pass/thread/plan_box.h"
+#include "tilewright/pass/thread_code.h"
 
 namespace tw::pass {
 namespace {
@@ -61,6 +62,8 @@ struct Op {
 /// The operations of a launch in program order, its distributed buffers, and those that can't be.
 class Collect : public ir::Visitor {
  public:
+  explicit Collect(const Stmt& launch) : code_(launch) { Collect::visit(launch); }
+
   std::vector<Op> ops;
   std::map<Buffer, int, ir::ById> depth;  // of the allocation: 0 at the level of the block
   std::map<Buffer, const char*, ir::ById> demoted;  // to shared memory, and why
@@ -71,7 +74,8 @@ class Collect : public ir::Visitor {
   void visit(const Stmt& stmt) override {
     if (const auto* alloc = stmt.try_as<ir::Alloc>()) {
       depth[alloc->buffer] = loop_ == nullptr ? 0 : 1;
-      if (alloc->buffer->view_of && is_distributed(alloc->buffer.root())) {
+      if (alloc->buffer->view_of && is_distributed(alloc->buffer.root()) &&
+          !code_.is_own(alloc->buffer)) {
         demoted.emplace(alloc->buffer.root(), "it has views");
       }
     } else if (const auto* let = stmt.try_as<ir::Let>(); let != nullptr && loop_ != nullptr) {
@@ -113,6 +117,7 @@ class Collect : public ir::Visitor {
   Expr resolved(const Expr& expr) const { return ir::substitute(expr, values_); }
   void use(Use u) {
     for (Expr& index : u.indices) index = resolved(index);
+    if (code_.is_own(u.buffer)) return;  // an array of the thread
     const bool own = is_distributed(u.buffer);
     if (own && depth[u.buffer] > 0) return;  // an array of the iteration
     if (loop_ == nullptr) {
@@ -122,6 +127,7 @@ class Collect : public ir::Visitor {
     }
   }
 
+  const ThreadCode code_;
   Op* loop_ = nullptr;
   ir::Substitution values_;
 };
@@ -563,8 +569,7 @@ void remark(const Collect& all, const Inference& inference, int64_t threads, Rem
 
 Stmt spread_launch(Stmt launch, Remarks* remarks) {
   for (;;) {
-    Collect all;
-    all.visit(launch);
+    Collect all(launch);
     const size_t known = all.demoted.size();
     const int64_t threads = threads_for(launch.as<ir::Launch>(), all);
     Inference inference(all, threads);
