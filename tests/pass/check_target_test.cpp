@@ -53,6 +53,23 @@ std::string ignored(const Target& target) {
 
 TEST(CheckHints, AcceptsWhatTheTargetTakes) { EXPECT_EQ(ignored(targets::sm90a), ""); }
 
+TEST(CheckHints, LaunchesThatFollowEachOtherNeedNoOrder) {
+  const ir::Program program = ir::parse_program(
+      "tilewright ir 1 program \"p\" { input X: f32[8] output Y: f32[8]\n"
+      "launch bx in 1 with dependent_launch=true {\nsync wait_previous\n"
+      "copy X -> Y\nsync trigger_next\n} }",
+      {.file = "k.tw", .locate = true});
+  Diagnostics diagnostics;
+  check_target(program, targets::cpu, diagnostics);
+  EXPECT_EQ(to_text(diagnostics), "");
+  check_hints(program, targets::cpu, diagnostics);
+  EXPECT_EQ(to_text(diagnostics),
+            "k.tw:2: warning[W-HINT-01]: p: `launch bx in 1 with dependent_launch`: cpu "
+            "ignores dependent_launch\n"
+            "k.tw:3: warning[W-HINT-01]: p: `sync wait_previous`: cpu ignores wait_previous\n"
+            "k.tw:5: warning[W-HINT-01]: p: `sync trigger_next`: cpu ignores trigger_next");
+}
+
 TEST(CheckHints, FindsWhatItIgnores) {
   const std::string copy =
       "k.tw:5: warning[W-HINT-01]: p: `copy X[bx, 0 :+ 64] -> s[0, 0 :+ 64] with prefer=tma, "

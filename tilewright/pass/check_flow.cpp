@@ -44,6 +44,17 @@ class FlowCheck : public ir::Visitor {
               .help("move it out of the loop, or write its elements");
         }
         return;
+      case ir::Kind::Barrier:
+      case ir::Kind::Sync:
+      case ir::Kind::AsyncCopy:
+      case ir::Kind::WarpOp:
+        if (inside_parallel()) {
+          report(codes::sync_01, stmt,
+                 stmt.is<ir::Barrier>() ? "a barrier inside a parallel loop"
+                                        : "an operation of threads inside a parallel loop")
+              .help("write it before or after the loop, whose iterations are spread over threads");
+        }
+        return;
       default:
         return children(stmt);
     }

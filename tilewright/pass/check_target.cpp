@@ -29,6 +29,37 @@ std::optional<Feature> feature_of(ir::GemmMethod method) {
   }
 }
 
+/// Order between dependent launches, without which launches simply follow each other.
+bool is_of_launches(const ir::Stmt& stmt) {
+  const auto* sync = stmt.try_as<ir::Sync>();
+  return sync != nullptr &&
+         (sync->code == ir::SyncCode::wait_previous || sync->code == ir::SyncCode::trigger_next);
+}
+
+/// What a program may not do where a block has no threads (language 4.4): the first of it.
+void check_threadless(const ir::Program& program, const ir::Stmt& launch, const Target& target,
+                      Diagnostics& diagnostics) {
+  ir::Stmt first;
+  const char* what = "";
+  ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
+    if (first) return;
+    what = s.is<ir::Barrier>()                      ? "a barrier"
+           : s.is<ir::WarpOp>()                     ? "an operation of a warp"
+           : s.is<ir::AsyncCopy>()                  ? "an asynchronous copy"
+           : s.is<ir::Sync>() && !is_of_launches(s) ? "synchronization of threads"
+                                                    : "";
+    if (*what != 0) first = s;
+  });
+  const ir::Var& thread = launch.as<ir::Launch>().thread;
+  if (!first && !thread) return;
+  const std::string place =
+      first ? format("`{}`: {}", first_line(first), what) : std::string("the index of a thread");
+  diagnostics
+      .error(codes::tgt_02, first ? first.loc() : thread.loc(), "{}: {}, but {} has no threads",
+             program.name, place, target)
+      .help("write it with tile operations and parallel loops, which run everywhere");
+}
+
 }  // namespace
 
 void check_target(const ir::Program& program, const Target& target, Diagnostics& diagnostics) {
@@ -41,6 +72,7 @@ void check_target(const ir::Program& program, const Target& target, Diagnostics&
       diagnostics.error(codes::tgt_01, stmt.loc(), "{}: `{}`: {} has no clusters", program.name,
                         first_line(stmt), target);
     }
+    if (!target.has(Feature::threads)) check_threadless(program, stmt, target, diagnostics);
     ir::for_each_stmt(launch.body, [&](const ir::Stmt& s) {
       if (const auto* copy = s.try_as<ir::Copy>(); copy && lacks(feature_of(copy->require))) {
         diagnostics
@@ -87,6 +119,8 @@ std::vector<Hint> hints_of(const ir::Stmt& stmt) {
     hint(copy->evict != ir::EvictPolicy::normal && !streams, Feature::l2_policy,
          format("evict={}", ir::enum_name(copy->evict)));
     hint(copy->cache_global_only, Feature::l2_policy, "cache_global_only");
+  } else if (is_of_launches(stmt)) {
+    hint(true, Feature::dependent_launch, std::string(ir::enum_name(stmt.as<ir::Sync>().code)));
   } else if (const auto* loop = stmt.try_as<ir::Parallel>()) {
     hint(loop->prefer_async, Feature::cp_async, "prefer_async");
   } else if (const auto* gemm = stmt.try_as<ir::Gemm>()) {

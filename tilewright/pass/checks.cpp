@@ -1,6 +1,7 @@
 #include "tilewright/pass/checks.h"
 
 #include "tilewright/ir/options.h"
+#include "tilewright/pass/check_async.h"
 #include "tilewright/pass/check_bounds.h"
 #include "tilewright/pass/check_epochs.h"
 #include "tilewright/pass/check_flow.h"
@@ -8,6 +9,7 @@
 #include "tilewright/pass/check_ops.h"
 #include "tilewright/pass/check_pipeline.h"
 #include "tilewright/pass/check_race.h"
+#include "tilewright/pass/check_threads.h"
 
 namespace tw::pass {
 namespace {
@@ -30,8 +32,8 @@ void check_program(const ir::Program& program, Diagnostics& diagnostics) {
   if (flow.has_errors()) return;
   check_form(program, diagnostics);
   if (diagnostics.has_errors()) return;
-  for (const Check check :
-       {check_ops, check_epochs, check_pipeline, check_init, check_bounds, check_race}) {
+  for (const Check check : {check_ops, check_epochs, check_pipeline, check_init, check_bounds,
+                            check_race, check_threads, check_async}) {
     check(program, diagnostics);
   }
 }

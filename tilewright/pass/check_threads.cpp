@@ -1,0 +1,174 @@
+#include "tilewright/pass/check_threads.h"
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "tilewright/base/codes.h"
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/text.h"
+#include "tilewright/ir/visit.h"
+#include "tilewright/pass/access.h"
+#include "tilewright/pass/thread_code.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+
+bool is_for_block(const Stmt& stmt) {
+  switch (stmt.kind()) {
+    case ir::Kind::Copy:
+    case ir::Kind::Fill:
+    case ir::Kind::Gemm:
+    case ir::Kind::Reduce:
+    case ir::Kind::Scan:
+    case ir::Kind::ReducerInit:
+    case ir::Kind::ReducerUpdate:
+    case ir::Kind::ReducerFinalize:
+    case ir::Kind::Parallel:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class ThreadCheck : public ir::Visitor {
+ public:
+  ThreadCheck(const ir::Program& program, const Stmt& launch, Diagnostics& diagnostics)
+      : program_(program),
+        diagnostics_(diagnostics),
+        code_(launch),
+        threads_(threads_of(launch.as<ir::Launch>())) {
+    if (code_.any()) ThreadCheck::visit(launch.as<ir::Launch>().body);
+  }
+  using Visitor::visit;
+
+  void visit(const Stmt& stmt) override {
+    if (!stmt) return;
+    if (is_for_block(stmt)) return block_operation(stmt);
+    if (const auto* barrier = stmt.try_as<ir::Barrier>()) this->barrier(stmt, *barrier);
+    if (const auto* sync = stmt.try_as<ir::Sync>()) this->sync(stmt, *sync);
+    if (code_.is_own(stmt)) elements(stmt);
+    const Stmt outer = branch_;
+    if (code_.diverges(stmt)) branch_ = stmt;
+    children(stmt);
+    branch_ = outer;
+  }
+  void visit(const Expr&) override {}
+
+ private:
+  static int64_t threads_of(const ir::Launch& launch) {
+    int64_t threads = 1;
+    for (const int64_t extent : launch.threads) threads *= extent;
+    return launch.threads.empty() ? 0 : threads;
+  }
+
+  template <class... Args>
+  Error& report(Code code, const Stmt& where, fmt::format_string<Args...> text, Args&&... args) {
+    return diagnostics_.error(code, where.loc(), "{}: `{}`: {}", program_.name, first_line(where),
+                              tw::format(text, std::forward<Args>(args)...));
+  }
+  /// Which condition or loop keeps threads apart.
+  Error& with_branch(Error& error) const {
+    if (branch_)
+      error.note("threads differ in `{}` ({})", first_line(branch_), branch_.loc().text());
+    return error;
+  }
+
+  void divergent_barrier(const Stmt& stmt, const char* what) {
+    with_branch(report(codes::sync_01, stmt, "{} that only some threads may reach", what))
+        .help(
+            "move it out of what depends on the thread, or use a named barrier with the number "
+            "of threads that come");
+  }
+  void barrier(const Stmt& stmt, const ir::Barrier& n) {
+    if (n.id == 0) {
+      if (code_.is_divergent(stmt)) divergent_barrier(stmt, "a barrier of the block");
+      return;
+    }
+    if (n.threads % 32 == 0 && (threads_ == 0 || n.threads <= threads_)) return;
+    report({}, stmt, "{} threads, it must be a multiple of 32{}", n.threads,
+           threads_ == 0 ? "" : tw::format(" and at most {}, as the block has", threads_));
+  }
+
+  void sync(const Stmt& stmt, const ir::Sync& n) {
+    using ir::SyncCode;
+    if (n.code == SyncCode::grid && code_.is_divergent(stmt)) {
+      divergent_barrier(stmt, "a barrier of the grid");
+    }
+    const auto at = n.at.empty() ? std::nullopt : ir::as_int(n.at[0]);
+    if (!n.barrier || !at) return;
+    if (n.code == SyncCode::phase_init) arrivals_[n.barrier][*at] = ir::as_int(n.value).value_or(0);
+    if (n.code != SyncCode::phase_arrive && n.code != SyncCode::phase_arrive_expect) return;
+    const int64_t wanted = arrivals_[n.barrier][*at];
+    if (wanted == 0 || threads_ <= wanted || code_.is_divergent(stmt)) return;
+    report(codes::sync_05, stmt, "all {} threads arrive, but a phase of {}[{}] is over after {}",
+           threads_, n.barrier.name(), *at, wanted)
+        .help("let one thread arrive, as in if_(elect(), ...), or make it a barrier for {}",
+              threads_);
+  }
+
+  /// A tile operation, or a parallel loop with all that is in it.
+  void block_operation(const Stmt& stmt) {
+    const bool loop = stmt.is<ir::Parallel>();
+    const char* what = loop ? "a parallel loop" : "a tile operation";
+    if (code_.is_divergent(stmt)) {
+      with_branch(report(codes::flow_05, stmt, "{} that only some threads may reach", what))
+          .help(
+              "all threads of the block take part in it; move it out of what depends on the "
+              "thread");
+      return;
+    }
+    if (const auto differing = differing_part(stmt)) {
+      report(codes::flow_05, stmt, "{} with a value that differs between threads", what)
+          .note("`{}` does", *differing)
+          .help("{}", loop ? "its iterations are spread over the threads; use its own indices, or "
+                             "write code of each thread outside of it"
+                           : "write the elements with the index of the thread instead");
+    }
+  }
+
+  std::optional<std::string> differing_part(const Stmt& stmt) const {
+    std::optional<std::string> found;
+    const auto buffer = [&](const ir::Buffer& b) {
+      if (found || !b) return;
+      if (code_.is_own(b) || code_.varies(b)) found = b.name();
+    };
+    ir::for_each_stmt(stmt, [&](const Stmt& s) {
+      for_each_access(s, [&](const Access& access) { buffer(access.buffer); });
+    });
+    ir::for_each_expr(stmt, [&](const Expr& e) {
+      if (!found && (e.is<ir::VarNode>() || e.is<ir::Load>()) && code_.varies(e)) found = print(e);
+    });
+    return found;
+  }
+
+  /// Which thread has an element of a fragment is for the compiler to decide.
+  void elements(const Stmt& stmt) {
+    for_each_access(stmt, [&](const Access& access) {
+      if (access.buffer.root().space() != ir::MemSpace::fragment) return;
+      if (!reported_.insert(access.buffer.get()).second) return;
+      report(codes::lay_05, stmt, "an element of a fragment in code of single threads")
+          .note("{}, spread over the threads", described(access.buffer))
+          .help("copy it to shared memory first, or use it in a parallel loop");
+    });
+  }
+
+  const ir::Program& program_;
+  Diagnostics& diagnostics_;
+  const ThreadCode code_;
+  const int64_t threads_;  // 0: not fixed
+  Stmt branch_;
+  std::map<ir::Buffer, std::map<int64_t, int64_t>, ir::ById> arrivals_;  // 0: not known
+  std::set<const ir::Node*> reported_;
+};
+
+}  // namespace
+
+void check_threads(const ir::Program& program, Diagnostics& diagnostics) {
+  for (const Stmt& launch : program.launches) ThreadCheck(program, launch, diagnostics);
+}
+
+}  // namespace tw::pass
