@@ -200,6 +200,8 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
     indices.emplace_back(vars.back());
   }
   trace_.threads = threads;
+  trace_.thread = {};
+  trace_.named.clear();
   trace_.static_bytes = 0;
   trace_.raster = schedule.raster;
   trace_.raster_panel = schedule.raster_panel;
@@ -218,6 +220,7 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
     n.dynamic_shared_extra = options.dynamic_shared_extra;
     n.cooperative = options.cooperative;
     n.dependent_launch = options.dependent_launch;
+    n.thread = trace_.thread;
     n.raster = trace_.raster;
     n.raster_panel = trace_.raster_panel;
   }));

@@ -3,6 +3,7 @@
 
 #include "tilewright/ir/text.h"          // IWYU pragma: export
 #include "tilewright/lang/annotate.h"    // IWYU pragma: export
+#include "tilewright/lang/async.h"       // IWYU pragma: export
 #include "tilewright/lang/atomics.h"     // IWYU pragma: export
 #include "tilewright/lang/buffer.h"      // IWYU pragma: export
 #include "tilewright/lang/builder.h"     // IWYU pragma: export
@@ -16,6 +17,7 @@
 #include "tilewright/lang/region.h"      // IWYU pragma: export
 #include "tilewright/lang/schedule.h"    // IWYU pragma: export
 #include "tilewright/lang/scheduler.h"   // IWYU pragma: export
+#include "tilewright/lang/threads.h"     // IWYU pragma: export
 #include "tilewright/lang/tile_ops.h"    // IWYU pragma: export
 #include "tilewright/lang/tile_value.h"  // IWYU pragma: export
 #include "tilewright/lang/vector.h"      // IWYU pragma: export

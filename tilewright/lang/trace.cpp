@@ -32,8 +32,25 @@ std::vector<ir::Buffer> written_by(const ir::Stmt& stmt) {
     if (const auto* n = s.try_as<ir::Scan>()) add_root(roots, n->dst.buffer);
     if (const auto* n = s.try_as<ir::ReducerFinalize>()) add_root(roots, n->dst.buffer);
     if (const auto* n = s.try_as<ir::Atomic>()) add_root(roots, n->buffer);
+    if (const auto* n = s.try_as<ir::AsyncCopy>()) add_root(roots, n->dst.buffer);
   });
   return roots;
+}
+
+/// Whether threads wait for or tell others in it.
+bool orders_threads(const ir::Stmt& stmt) {
+  bool found = false;
+  ir::for_each_stmt(stmt, [&](const ir::Stmt& s) {
+    const auto* warp = s.try_as<ir::WarpOp>();
+    found = found || s.is<ir::Barrier>() || s.is<ir::Sync>() ||
+            (warp != nullptr && warp->code == ir::WarpCode::sync_warp);
+  });
+  return found;
+}
+
+/// Whether only its own thread can write it.
+bool is_private(const ir::Buffer& root) {
+  return root.space() == ir::MemSpace::variable || root.space() == ir::MemSpace::local;
 }
 
 /// Whether two roots may share memory. Parameters don't alias unless the author says so; a view at
@@ -109,14 +126,16 @@ Scope* Trace::enclosing(ScopeKind kind) const {
 
 void Trace::emit(ir::Stmt stmt) {
   std::vector<ir::Buffer> writes = written_by(stmt);
-  scope_->entries.push_back({++time_, std::move(stmt), std::move(writes)});
+  const bool orders = orders_threads(stmt);
+  scope_->entries.push_back({++time_, std::move(stmt), std::move(writes), orders});
 }
 
 void Trace::insert(const Point& at, ir::Stmt stmt) {
   auto& entries = at.scope->entries;
   const auto after = std::ranges::upper_bound(entries, at.time, {}, &Scope::Entry::time);
   std::vector<ir::Buffer> writes = written_by(stmt);
-  entries.insert(after, {at.time, std::move(stmt), std::move(writes)});
+  const bool orders = orders_threads(stmt);
+  entries.insert(after, {at.time, std::move(stmt), std::move(writes), orders});
 }
 
 void Trace::record_at(const Point& at, const std::function<void()>& f) {
@@ -253,6 +272,7 @@ bool Trace::may_change(const ir::Buffer& buffer, const Point& from, const Point&
     for (auto entry = s->entries.rbegin(); entry != s->entries.rend(); ++entry) {
       if (entry->time <= from.time) break;
       if (entry->time > to.time) continue;
+      if (entry->orders && !is_private(root)) return true;
       for (const ir::Buffer& written : entry->writes) {
         if (may_alias(written, root)) return true;
       }

@@ -28,6 +28,7 @@ struct Scope {
     uint64_t time;
     ir::Stmt stmt;
     std::vector<ir::Buffer> writes;  // roots
+    bool orders = false;             // threads: others may write memory before it
   };
   ScopeKind kind;
   Scope* parent;
@@ -151,6 +152,8 @@ class Trace {
   ir::RasterOrder raster = ir::RasterOrder::none;  // of the launch that is open
   int64_t raster_panel = 0;
   std::vector<int64_t> threads;  // of the launch that is open; empty: not fixed
+  ir::Var thread;                // its index of threads, once that was asked for
+  std::set<int64_t> named;       // ids of its barriers
   int64_t static_bytes = 0;      // of static shared memory in the launch that is open
 
  private:
