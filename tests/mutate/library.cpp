@@ -23,6 +23,7 @@
 #include "tilewright/kernels/reduce.h"
 #include "tilewright/kernels/scan.h"
 #include "tilewright/kernels/select.h"
+#include "tilewright/kernels/work.h"
 
 namespace tw::test {
 namespace {
@@ -81,14 +82,20 @@ void add_activations(Cases& cases) {
 
 using Sizes = std::vector<std::pair<int64_t, int64_t>>;
 
+/// Schedules of GPUs differ by how much there is to do.
+constexpr Work kWorks[] = {Work::little, Work::much};
+
 /// Rows of elements of at most so many bits, for wide, narrow and tiny tiles: one whole tile in
 /// each direction and one that is nearly whole, or nearly empty. 3 more columns make them a
 /// multiple of 16 bytes.
-Sizes tiled_rows(int bits) {
-  const int64_t elements = 2 * 128 * 128 / bits;  // of a tile
+Sizes tiled_rows(int bits, int vectors = 2) {
+  const int64_t elements = vectors * 128 * 128 / bits;  // of a tile
   return {{3, 2 * elements - 19}, {2 * elements / 128 - 3, 253}, {2 * elements / 16 - 3, 29},
           {2, elements + 13},     {elements / 128 + 1, 141},     {elements / 16 + 1, 29}};
 }
+
+/// Of functions that aren't costly.
+int vectors_of(Work work) { return work == Work::much ? 2 : 4; }
 
 void add_elementwise(Cases& cases) {
   using Binary = void (*)(const Tensor&, const Tensor&, const Tensor&, Stream);
@@ -146,19 +153,28 @@ void add_elementwise(Cases& cases) {
 void add_moves(Cases& cases) {
   for (const DType dtype : {u8, bf16, f32, f64}) {
     cases.add("copy", to_text(dtype), [=](Place& p) {
-      for (const int64_t n : {8080, 8093, 8195})
-        copy(p.input(dtype, {n}, 0, 99), p.output(dtype, {n}));
-      for (const auto& [n, h] : tiled_rows(dtype.bits())) {
-        copy(left(p.input(dtype, {n, h + 3}, 0, 99), h), left(p.output(dtype, {n, h + 19}), h));
+      for (const Work work : kWorks) {
+        const WithWork scope(work);
+        for (const int64_t n : {8080, 8093, 8195}) {
+          copy(p.input(dtype, {n}, 0, 99), p.output(dtype, {n}));
+        }
+        for (const auto& [n, h] : tiled_rows(dtype.bits(), vectors_of(work))) {
+          copy(left(p.input(dtype, {n, h + 3}, 0, 99), h), left(p.output(dtype, {n, h + 19}), h));
+        }
       }
     });
     cases.add("transpose", to_text(dtype), [=](Place& p) {
-      const int64_t down = 2048 / dtype.bits(), across = 1024 / dtype.bits();  // of a tile
-      for (const auto& [batch, m, n] :
-           {std::tuple(2, int64_t{5}, int64_t{7}), std::tuple(1, down + 1, across + 2),
-            std::tuple(1, 2 * down - 1, 2 * across - 3)}) {
-        transpose(left(p.input(dtype, {batch, m, up(n)}, 0, 99), n),
-                  left(p.output(dtype, {batch, n, up(m)}), m));
+      const int bits = dtype.bits();
+      for (const Work work : kWorks) {
+        const WithWork scope(work);
+        const int64_t down = (bits <= 16 ? 1024 : 2048) / bits;  // of a tile
+        const int64_t across = (work == Work::little ? 512 : 1024) / bits;
+        for (const auto& [batch, m, n] :
+             {std::tuple(2, int64_t{5}, int64_t{7}), std::tuple(1, down + 1, across + 2),
+              std::tuple(1, 2 * down - 1, 2 * across - 3)}) {
+          transpose(left(p.input(dtype, {batch, m, up(n)}, 0, 99), n),
+                    left(p.output(dtype, {batch, n, up(m)}), m));
+        }
       }
     });
   }
@@ -216,6 +232,8 @@ void add_folds(Cases& cases) {
       cases.add(name, format("{}{}", dtype, how), [=](Place& p) {
         for (const auto& [n, h] : held_rows()) f(p, n, h);
       });
+      cases.add(name, format("{}{}, by more threads", dtype, how),
+                [=](Place& p) { f(p, 2, 5120); });
       // Two whole strips and one that is nearly so.
       cases.add(name, format("{}{}, rows in strips", dtype, how),
                 [=](Place& p) { f(p, 9, 3 * 16384 - 24); });
@@ -334,9 +352,13 @@ void add_casts(Cases& cases) {
       const char* how = round_sf ? ", powers of two" : "";
       for (const int64_t group : {32, 128}) {
         const auto run = [=](Place& p, int64_t m, int64_t k, int64_t row, Peaks where) {
-          per_token_group_cast(
-              left(p.peaks(dtype, {m, row}, group, where), k), left(p.output(f8_e4m3, {m, row}), k),
-              p.output(f32, {m, (k + group - 1) / group}), {.group = group, .round_sf = round_sf});
+          for (const Work work : kWorks) {
+            const WithWork scope(work);
+            per_token_group_cast(left(p.peaks(dtype, {m, row}, group, where), k),
+                                 left(p.output(f8_e4m3, {m, row}), k),
+                                 p.output(f32, {m, (k + group - 1) / group}),
+                                 {.group = group, .round_sf = round_sf});
+          }
         };
         const std::string what = format("{}, group {}{}", dtype, group, how);
         cases.add("per_token_group_cast", what, [=](Place& p) {
@@ -370,9 +392,14 @@ void add_casts(Cases& cases) {
         std::pair(f8_e5m2, bf16)}) {
     const DType x = from, y = to;
     cases.add("cast", format("{} to {}", x, y), [=](Place& p) {
-      for (const int64_t n : {8080, 8093, 8195}) cast(p.input(x, {n}, -500, 500), p.output(y, {n}));
-      for (const auto& [n, h] : tiled_rows(std::max(x.bits(), y.bits()))) {
-        cast(left(p.input(x, {n, h + 3}), h), left(p.output(y, {n, h + 19}), h));
+      for (const Work work : kWorks) {
+        const WithWork scope(work);
+        for (const int64_t n : {8080, 8093, 8195}) {
+          cast(p.input(x, {n}, -500, 500), p.output(y, {n}));
+        }
+        for (const auto& [n, h] : tiled_rows(std::max(x.bits(), y.bits()), vectors_of(work))) {
+          cast(left(p.input(x, {n, h + 3}), h), left(p.output(y, {n, h + 19}), h));
+        }
       }
     });
   }
