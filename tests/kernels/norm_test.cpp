@@ -76,6 +76,21 @@ TEST(LayerNorm, AgreesWithTheReference) {
   }
 }
 
+// Rows whose first element is far from all others, and the norm of that row is theirs all the same.
+TEST(LayerNorm, OfARowThatBeginsWithAnOutlier) {
+  for (const DType dtype : {bf16, f16, f32}) {
+    const OwnedTensor x = random_tensor(dtype, {2, 7168}, 1), y(dtype, {2, 7168});
+    const OwnedTensor w = random_tensor(f32, {7168}, 2), b = random_tensor(f32, {7168}, 3);
+    test::assign(x.view().slice(1, 0, 1), {20000, -20000});
+    kernels::layer_norm(x, w, b, 1e-5F, y);
+    test::expect_close(y, reference::layer_norm(values(x), values(w), values(b), 1e-5F),
+                       dtype == bf16  ? 8e-3
+                       : dtype == f16 ? 1e-3
+                                      : 1e-5,
+                       1e-5, to_text(dtype));
+  }
+}
+
 TEST(Softmax, AgreesWithTheReference) {
   for (const Case& c : cases()) {
     run(c, [&](const Tensor& x, const Tensor& y) {

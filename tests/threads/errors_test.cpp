@@ -261,6 +261,19 @@ TEST(ThreadErrors, WhatBulkCopiesCantMove) {
       "  help: tell what is known with assume");
 }
 
+TEST(ThreadErrors, OneThreadStartsACopyOfTheBlock) {
+  expect_found(
+      [](const Parts& p) {
+        const Buffer s = shared(f32, {64, 4}, "s");
+        fill(s, 0.f);
+        tma_store(s(thread_idx() % 64, all), p.y(p.b, at(thread_idx() % 16 * 4, 4)));
+      },
+      "@: error[E-COPY-06]: p: `async tensor s[truncmod(thread, 64), 0 :+ 4] -> y[bx, "
+      "truncmod(thread, 16) * 4 :+ 4]`: its operands differ between threads, of which one starts "
+      "it\n"
+      "  help: put it under a condition on the thread: then each thread that is there starts one");
+}
+
 TEST(ThreadErrors, WhatAThreadCantCopyByItself) {
   expect_raised(
       [](const Parts& p) { async_copy(shared(f32, {64}, "s"), p.y(p.b, all)); },

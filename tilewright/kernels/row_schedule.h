@@ -15,24 +15,25 @@ inline void hold_rows(Schedule& s, const Case& c) {
   s.set("rows", std::clamp<int64_t>(1024 / std::max<int64_t>(c.constant("h"), 1), 1, 32));
 }
 
-/// Whether a GPU has fewer places for blocks that widen all they hold than x has rows: a constant
-/// of kernels with hold_many_rows.
+/// Whether a GPU has fewer places for blocks that widen all they hold than x has rows, which are of
+/// 16 bits and fit: a constant of kernels with hold_many_rows.
 inline Constant many_rows(const Tensor& x) {
-  return {"many_rows", x.device().kind != DeviceKind::cpu && x.dim(0) > 528};
+  constexpr int64_t kPlaces = 4 * 132;  // four blocks on each multiprocessor of an H200
+  const bool fits = x.dtype().bits() == 16 && x.dim(1) >= 2048 && x.dim(1) <= 7168;
+  return {"many_rows", x.device().kind != DeviceKind::cpu && fits && x.dim(0) > kPlaces};
 }
 
 /// Of many rows, as many at a time as the registers allow are worth that a row is widened at each
 /// use. On an H200 with 1168 rows of 7168 bf16, nine blocks a multiprocessor instead of five or
 /// six: layer_norm 9.0 us instead of 10.0, rms_norm 8.4 instead of 9.4; with 296 rows 10 % slower.
-/// So many blocks run rows of 16 bits without spills (NVRTC 13.0, sm_90a); longer ones would spill.
+/// So many blocks have no spills (NVRTC 13.0, sm_90a).
 inline void hold_many_rows(Schedule& s, const Case& c) {
-  constexpr int64_t kThreads = 128, kRegisters = 65536;
+  constexpr int64_t kThreads = 128, kRegisters = 65536;  // of a multiprocessor
   hold_rows(s, c);
-  const int64_t h = c.constant("h");
-  if (c.constant("many_rows") == 0 || c.dtype().bits() != 16 || h < 2048 || h > 7168) return;
-  const int64_t words = h / (2 * kThreads), others = words < 24 ? 36 : 28;
+  if (c.constant("many_rows") == 0) return;
+  const int64_t words = c.constant("h") / (2 * kThreads), others = words < 24 ? 36 : 28;
   const int64_t registers = (words + others + 7) / 8 * 8;
-  s.min_blocks_per_sm(kRegisters / (kThreads * registers));
+  s.threads(kThreads).min_blocks_per_sm(kRegisters / (kThreads * registers));
 }
 
 }  // namespace tw::kernels

@@ -42,6 +42,12 @@ class AsyncCheck : public AccessWalk {
       if (code_->is_own(stmt)) by_thread(stmt, *copy);
       return;
     }
+    if (code_->is_own(stmt) && !code_->is_divergent(stmt)) {
+      report(codes::copy_06, stmt, "its operands differ between threads, of which one starts it")
+          .help(
+              "put it under a condition on the thread: then each thread that is there starts one");
+      return;
+    }
     if (loads && !copy->barrier) {
       report(codes::copy_05, stmt, "without a barrier nobody can wait for it")
           .help("let it count on a barrier with phases");

@@ -70,6 +70,22 @@ TEST(LowerThreads, ExchangesSumsThatNeedNoOtherBehindOneBarrier) {
   EXPECT_EQ(barriers_of("parallel j in 512 { square[j] = x[j] * s[0] }"), 2);
 }
 
+// What begins with a result waits for it as statements do.
+TEST(LowerThreads, GivesVariablesTheWholeSum) {
+  const std::string text = ir::print(after(ir::parse_program(R"(tilewright ir 1 program "p" {
+  symbol n input X: f32[n, 64] output Y: f32[n, 64]
+  launch b in n with threads=[64] {
+    alloc x: f32[64] fragment copy X[b, 0 :+ 64] -> x
+    alloc s: f32[1] fragment
+    reduce sum x -> s over [0]
+    alloc v: f32[] variable = s[0]
+    parallel j in 64 { Y[b, j] = x[j] * v[] }
+  } })"),
+                                           "lower_threads"));
+  ASSERT_NE(text.find("= s!"), std::string::npos) << text;
+  EXPECT_LT(text.find("barrier"), text.find("= s!")) << text;
+}
+
 TEST(LowerThreads, FoldsWideIntegersOfAWarpByTwoInstructions) {
   const ir::Program lowered = after(ir::parse_program(R"(tilewright ir 1 program "widest" {
   symbol n input X: i64[n, 32] output Y: i64[n, 1]

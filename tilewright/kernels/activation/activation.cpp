@@ -17,6 +17,7 @@ void run(std::string_view name, const Elementwise& kernel, const Tensor& x, cons
          Stream stream) {
   check_dtype(name, {"x", x}, {f32, bf16, f16});
   check_like(name, {"y", y}, {"x", x});
+  check_apart(name, {"y", y}, {{"x", x}}, /*in_place=*/true);
   kernel({x}, y, stream);
 }
 

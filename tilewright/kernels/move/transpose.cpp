@@ -9,7 +9,9 @@
 namespace tw::kernels {
 namespace {
 
-constexpr int64_t kChunk = 16;  // bytes
+constexpr int64_t kChunk = 16;          // bytes
+constexpr int64_t kMostBlocks = 65535;  // along the second and third dimension of a grid
+constexpr int64_t kNarrowestTile = 8;   // columns, of 64 bits where there is little work
 
 // A tile of x goes through memory of the block, where it lies transposed: column c of the tile is a
 // row of words there. With `pack` values to a word, a thread that has vectors of `pack` rows of x
@@ -64,7 +66,7 @@ void dataflow(Builder& k, DType dtype) {
 /// word.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t bytes = c.dtype().bits() / 8, vector = kChunk / bytes;
-  const bool little = work_of(c) == Work::little;
+  const bool little = c.constant("little") != 0;
   s.threads(little ? 128 : 256).set("in_grid", c.constant("in_grid"));
   s.set("tile_m", (bytes <= 2 ? 128 : 256) / bytes).set("tile_n", (little ? 4 : 8) * vector);
   s.set("pack", std::max<int64_t>(4 / bytes, 1)).set("run", vector);
@@ -93,8 +95,11 @@ void transpose(const Tensor& x, const Tensor& y, Stream stream) {
   const Tensor from = in_batch(as_bits("transpose", {"x", x}));
   const Tensor to = in_batch(as_bits("transpose", {"y", y}));
   const DeviceKind device = x.device().kind;
-  const bool in_grid = device != DeviceKind::cpu && from.dim(0) < 65536 && from.dim(2) < 1 << 20;
-  kernel()({from.dtype()}, {{"in_grid", in_grid}, work(2 * from.bytes(), device)}, device)
+  const bool in_grid = device != DeviceKind::cpu && from.dim(0) <= kMostBlocks &&
+                       from.dim(2) <= kMostBlocks * kNarrowestTile;
+  kernel()({from.dtype()},
+           {{"in_grid", in_grid}, {"little", work_of(2 * from.bytes(), device) == Work::little}},
+           device)
       .launch(stream, {from, to});
 }
 

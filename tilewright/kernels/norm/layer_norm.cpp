@@ -26,9 +26,10 @@ void dataflow(Builder& k, DType dtype, DType weight) {
     // registers on a GPU.
     const auto v = [&] { return cast(row, f32); };
     Tile mean, variance;
-    if (dtype.bits() <= 16) {
-      // Both sums at once, of distances from the row's first element: what cancels when the square
-      // of their mean is subtracted is less than a result of 16 bits shows.
+    if (dtype == bf16 && h <= 8192) {
+      // Both sums at once, of distances from the row's first element. Where that is far from all
+      // others, the variance is off by about h 2^-24, relatively, and the result by half of that:
+      // less than a bf16 shows, of which a unit is 2^-8.
       const Tile first = cast(load(x(here, at(0, 1))), f32);
       const auto distance = [&] { return v() - first; };
       const Tile offset = sum(distance(), 1) / count;

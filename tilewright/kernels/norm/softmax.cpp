@@ -21,8 +21,8 @@ void dataflow(Builder& k, DType dtype) {
   const Buffer y = k.output("y", dtype, {n, h}, {.strides = {y_row, 1}});
   k.launch({cdiv(n, rows)}, [&](Expr block) {
     const auto here = at(block * rows, rows);
-    // exp in base 2, which rounds the exponent once more, and terms below 2^-126 as 0: less than a
-    // result of 16 bits shows.
+    // exp in base 2, which rounds the exponent once more: less than a result of 16 bits shows. On
+    // GPUs terms below 2^-126 are 0, which only subnormal results of bf16 show.
     const bool in_base_2 = dtype.bits() <= 16;
     const Tile v = cast(load(x(here, all)), f32) * (in_base_2 ? factor * kLog2E : factor);
     const Tile apart = v - max(v, 1);

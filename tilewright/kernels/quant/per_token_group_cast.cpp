@@ -47,7 +47,7 @@ void dataflow(Builder& k, DType dtype) {
 /// A block has 2048 elements of one row, each of its 64 threads four vectors of bf16; where memory
 /// isn't what all wait for, 1024, each of 128 threads one.
 void schedule_gpu(Schedule& s, const Case& c) {
-  const bool much = work_of(c) == Work::much;
+  const bool much = c.constant("much") != 0;
   s.threads(much ? 64 : 128).set("rows", 1).set("turns", 1);
   s.set("together", (much ? 2048 : 1024) / c.constant("group"));
 }
@@ -81,7 +81,7 @@ void per_token_group_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
            {{"group", args.group},
             {"round_sf", args.round_sf},
             {"one_row", one_row},
-            work(x.bytes() + q.bytes(), x.device().kind)},
+            {"much", work_of(x.bytes() + q.bytes(), x.device().kind) == Work::much}},
            x.device().kind)
       .launch(stream, {row(x), row(q), row(sf)});
 }

@@ -39,7 +39,8 @@ std::vector<std::pair<int64_t, int64_t>> sorting_network(int64_t count) {
   return pairs;
 }
 
-/// Lists of at most 8, at least one for each lane of a warp and for each result.
+/// Lists of at most 8 elements; at least one for each result, and for each lane of a warp in longer
+/// rows.
 int64_t lists_of(int64_t h, int64_t count) {
   return std::max(std::min(h, 32 * lang::cdiv(h, 256)), count);
 }

@@ -27,7 +27,10 @@ bool publishes(const Stmt& stmt) {
     return sync->code == ir::SyncCode::phase_arrive ||
            sync->code == ir::SyncCode::phase_arrive_expect;
   }
-  return stmt.is<ir::Barrier>() || is_bulk(stmt);
+  // Results of the block come with barriers, which later passes put in.
+  const auto* atomic = stmt.try_as<ir::Atomic>();
+  return stmt.is<ir::Barrier>() || is_bulk(stmt) || stmt.is<ir::Reduce>() ||
+         stmt.is<ir::ReducerFinalize>() || (atomic != nullptr && atomic->result);
 }
 
 class InsertFences {
@@ -106,6 +109,11 @@ class InsertFences {
         }));
         return;
       }
+      case ir::Kind::Break:
+      case ir::Kind::Continue:
+        jumps_.insert(unfenced_.begin(), unfenced_.end());
+        out.push_back(stmt);
+        return;
       default:
         if (publishes(stmt) && !unfenced_.empty()) {
           out.push_back(ir::make<ir::Sync>(
@@ -117,17 +125,23 @@ class InsertFences {
     }
   }
 
-  /// A body that runs again after itself, or not at all.
+  /// A body that runs again after itself, or not at all, and that jumps may leave.
   Stmt repeated(const Stmt& body) {
-    const Roots before = unfenced_;
-    block(body);
-    unfenced_.insert(before.begin(), before.end());
-    const Stmt result = block(body);
-    unfenced_.insert(before.begin(), before.end());
+    const Roots before = unfenced_, outside = std::exchange(jumps_, {});
+    const auto turn = [&] {
+      const Stmt result = block(body);
+      unfenced_.insert(before.begin(), before.end());
+      unfenced_.insert(jumps_.begin(), jumps_.end());
+      return result;
+    };
+    turn();
+    const Stmt result = turn();
+    jumps_ = outside;
     return result;
   }
 
   Roots engines_, copied_, unfenced_;
+  Roots jumps_;  // not fenced where a jump leaves a turn of the loop around
 };
 
 }  // namespace

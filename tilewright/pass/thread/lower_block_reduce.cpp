@@ -1,5 +1,5 @@
 // Reductions over a block: slots of a thread first, then lanes of its warp by shuffles (integers of
-// a whole warp by one instruction), then warps through shared memory. The order is fixed, so
+// a whole warp by an instruction or two), then warps through shared memory. The order is fixed, so
 // repeated runs give the same bits.
 #include <algorithm>
 #include <bit>
@@ -99,6 +99,14 @@ std::optional<ir::WarpCode> whole_warp(ir::ReduceKind kind, DType dtype,
   }
 }
 
+/// The instruction that does it for the halves of a wide integer one after the other.
+std::optional<ir::WarpCode> in_two(ir::ReduceKind kind, DType dtype,
+                                   const std::vector<Digit>& lanes) {
+  const bool is_extremum = kind == ir::ReduceKind::max || kind == ir::ReduceKind::min;
+  if (!is_extremum || (dtype != i64 && dtype != u64)) return {};
+  return whole_warp(kind, i32, lanes);
+}
+
 Exchange exchange_of(const PartialFold& fold, int64_t threads) {
   return exchange_of(
       fold.src ? digits_of(*fold.src, fold.dims, threads) : std::vector<Digit>{{1, threads, true}},
@@ -140,9 +148,7 @@ class Combine {
       stmts.push_back(ir::store(values_, {i}, total, true));
       return ir::seq(std::move(stmts));
     }
-    if (const auto code = whole_warp(kind_, i32, lanes); code && is_wide_extremum()) {
-      return in_halves(*code, i);
-    }
+    if (const auto code = in_two(kind_, values_.dtype(), lanes)) return in_halves(*code, i);
     std::vector<Stmt> stmts;
     for (auto d = lanes.rbegin(); d != lanes.rend(); ++d) {
       for (int64_t distance = d->stride * d->extent / 2; distance >= d->stride; distance /= 2) {
@@ -171,10 +177,6 @@ class Combine {
       n.result = result;
     }));
     return result;
-  }
-  bool is_wide_extremum() const {
-    return (values_.dtype() == i64 || values_.dtype() == u64) &&
-           (kind_ == ir::ReduceKind::max || kind_ == ir::ReduceKind::min);
   }
   /// The extremum of the high halves, then that of the low halves beside it.
   Stmt in_halves(ir::WarpCode code, const Expr& i) const {
@@ -330,6 +332,7 @@ std::string exchange_text(const Fragment& src, const std::vector<int64_t>& dims,
   std::string text;
   if (lanes > 1) {
     text = whole_warp(kind, dtype, exchange.lanes) ? "one instruction of the warp"
+           : in_two(kind, dtype, exchange.lanes)   ? "two instructions of the warp"
                                                    : format("shuffles over {} lanes", lanes);
   }
   if (parts > 1) {

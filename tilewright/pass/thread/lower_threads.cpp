@@ -194,8 +194,7 @@ class LowerThreads : public ir::Rewriter {
     return exchange_parts(folds, thread_, threads_, loops_ > 0);
   }
 
-  /// Buffers in registers that a statement of the block reads and writes; none where it does
-  /// anything else too.
+  /// Buffers in registers that statements of the block read and write.
   struct Touched {
     std::set<Buffer, ir::ById> reads, writes;
     bool meets(const Touched& later) const {
@@ -205,6 +204,7 @@ class LowerThreads : public ir::Rewriter {
       return both(writes, later.reads) || both(writes, later.writes) || both(reads, later.writes);
     }
   };
+  /// None where the statement does anything else too.
   std::optional<Touched> touched(const Stmt& stmt) const {
     if (!stmt.is<ir::Parallel>() && !stmt.is<ir::Reduce>()) return std::nullopt;
     Touched result;
@@ -244,14 +244,16 @@ class LowerThreads : public ir::Rewriter {
         for (const Stmt& each : inner->stmts) self(self, each);
         return;
       }
-      const auto touches = folds.empty() || s.is<ir::Alloc>() ? std::nullopt : touched(s);
+      const auto* alloc = s.try_as<ir::Alloc>();
+      const bool is_plain_alloc = alloc != nullptr && !alloc->initial && !alloc->buffer->view_of;
+      const auto touches = folds.empty() ? std::nullopt : touched(s);
       if (touches && results.meets(*touches)) {
         results.reads.insert(touches->reads.begin(), touches->reads.end());
         results.writes.insert(touches->writes.begin(), touches->writes.end());
         waiting.push_back(s);
         return;
       }
-      if (!touches && !s.is<ir::Alloc>()) finish();
+      if (!touches && !is_plain_alloc) finish();
       const auto* atomic = s.try_as<ir::Atomic>();
       if (const auto* reduce = s.try_as<ir::Reduce>()) {
         out.push_back(own_part(*reduce));
