@@ -3,22 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tilewright/base/error.h"
+#include "tests/support/error_of.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/jit/compile.h"
 
 namespace tw {
 namespace {
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
 
 /// A device on which a time takes 2 us, a copy 8 us, a call as told; and a host that needs as many
 /// evictions for a call as told.

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/error_of.h"
 #include "tilewright/ir/options.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/jit/compile.h"
@@ -80,14 +81,7 @@ TEST(Jit, ADeviceWithoutBackendIsAnErrorWithARemedy) {
   }
 }
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
 
 ir::Program add_constant(float c) {
   return program("add_constant", [&](Builder& k) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/support/error_of.h"
 #include "tilewright/base/error.h"
 #include "tilewright/runtime/call.h"
 #include "tilewright/runtime/cpu_abi.h"
@@ -36,16 +37,7 @@ LoadedKernel idle_kernel(std::vector<Symbol> symbols, std::vector<Param> params)
 /// An input of dtype f32.
 Param tensor(std::string name, std::vector<HostExpr> shape);
 
-/// The whole text of the Error that `f` throws; "no error" when it throws none.
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using tw::test::error_of;
 
 /// Calls a kernel, for arguments in braces.
 inline std::vector<OwnedTensor> call(const LoadedKernel& kernel, std::initializer_list<Arg> args,

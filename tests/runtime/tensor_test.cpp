@@ -4,20 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tilewright/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace tw {
 namespace {
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
 
 TEST(Shape, CompactStridesAreRowMajor) {
   EXPECT_EQ((Shape{2, 3, 4}).compact_strides(), (Shape{12, 4, 1}));

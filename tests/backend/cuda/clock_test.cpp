@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/backend/cuda/fake_driver.h"
+#include "tests/support/error_of.h"
 #include "tilewright/base/error.h"
 
 namespace tw::cuda {
@@ -13,16 +14,7 @@ using test::fake;
 using test::hoppers;
 using test::WithFakeDriver;
 using testing::ElementsAre;
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using tw::test::error_of;
 
 TEST(CudaClock, TakesTimesOnItsStream) {
   const WithFakeDriver driver(hoppers(2));

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/backend/cuda/fake_driver.h"
+#include "tests/support/error_of.h"
 #include "tilewright/base/error.h"
 #include "tilewright/runtime/call.h"
 #include "tilewright/runtime/fault.h"
@@ -24,6 +25,7 @@ using test::hoppers;
 using test::WithFakeDriver;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using tw::test::error_of;
 
 /// `scale(X f32 [n], a f32) -> Y f32 [n]`, blocks of 256.
 KernelMetadata scale_metadata() {
@@ -66,16 +68,6 @@ void call(const LoadedKernel& kernel, int64_t n, int device = 0, uintptr_t strea
   const Tensor x = on_device(0x10000, n, device), y = on_device(0x200000, n, device);
   const Arg args[] = {x, 2.5, y};
   kernel(args, {.stream = {reinterpret_cast<void*>(stream)}});
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(CudaModule, LoadsWithoutADriver) {
