@@ -4,32 +4,11 @@
 #include <algorithm>
 
 #include "tilewright/ir/reduction.h"
+#include "tilewright/ir/stmt_kinds.h"
 #include "tilewright/ir/verifier.h"
 
 namespace tw::ir {
-namespace {
-
-bool is_thread_operation(Kind kind) {
-  return kind == Kind::Barrier || kind == Kind::WarpOp || kind == Kind::Move ||
-         kind == Kind::AsyncCopy || kind == Kind::Sync;
-}
-
-bool is_tile_operation(Kind kind) {
-  switch (kind) {
-    case Kind::Copy:
-    case Kind::Fill:
-    case Kind::Gemm:
-    case Kind::Reduce:
-    case Kind::Scan:
-    case Kind::ReducerInit:
-    case Kind::ReducerFinalize:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void Verifier::program(const Program& p) {
   for (const Symbol& s : p.symbols) {
@@ -306,11 +285,11 @@ void Verifier::check(const Reduce& n) {
 void Verifier::statement(const Stmt& stmt) {
   if (!stmt) return;
   if (!stmt.is<Seq>()) current_ = stmt;
-  if (is_tile_operation(stmt.kind()) || stmt.is<Parallel>()) {
+  if (is_tile_operation(stmt) || stmt.is<Parallel>()) {
     require(level_ != Level::loop && level_ != Level::thread, "not in {} IR", level_);
     require(!around_.parallel || stmt.is<Parallel>(), "a tile operation in a parallel loop");
   }
-  const bool by_threads = is_thread_operation(stmt.kind());
+  const bool by_threads = is_thread_operation(stmt);
   require(!by_threads || level_ == Level::thread || (level_ != Level::loop && !stmt.is<Move>()),
           "not in {} IR", level_);
   require(!by_threads || !around_.parallel, "an operation of threads in a parallel loop");

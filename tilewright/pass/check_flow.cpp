@@ -2,6 +2,7 @@
 
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/stmt_kinds.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/access.h"
@@ -19,6 +20,8 @@ class FlowCheck : public ir::Visitor {
 
   void visit(const ir::Expr&) override {}
   void visit(const Stmt& stmt) override {
+    if (ir::is_tile_operation(stmt)) return tile_operation(stmt);
+    if (ir::is_thread_operation(stmt)) return thread_operation(stmt);
     switch (stmt.kind()) {
       case ir::Kind::Break:
       case ir::Kind::Continue:
@@ -32,29 +35,6 @@ class FlowCheck : public ir::Visitor {
         return for_loop(stmt, stmt.as<ir::For>());
       case ir::Kind::Parallel:
         return parallel(stmt, stmt.as<ir::Parallel>());
-      case ir::Kind::Copy:
-      case ir::Kind::Fill:
-      case ir::Kind::Gemm:
-      case ir::Kind::Reduce:
-      case ir::Kind::Scan:
-      case ir::Kind::ReducerInit:
-      case ir::Kind::ReducerFinalize:
-        if (inside_parallel()) {
-          report(codes::loop_04, stmt, "a tile operation inside a parallel loop")
-              .help("move it out of the loop, or write its elements");
-        }
-        return;
-      case ir::Kind::Barrier:
-      case ir::Kind::Sync:
-      case ir::Kind::AsyncCopy:
-      case ir::Kind::WarpOp:
-        if (inside_parallel()) {
-          report(codes::sync_01, stmt,
-                 stmt.is<ir::Barrier>() ? "a barrier inside a parallel loop"
-                                        : "an operation of threads inside a parallel loop")
-              .help("write it before or after the loop, whose iterations are spread over threads");
-        }
-        return;
       default:
         return children(stmt);
     }
@@ -91,6 +71,18 @@ class FlowCheck : public ir::Visitor {
     } else {
       loops_.back().left = loops_.back().left || stmt.is<ir::Break>();
     }
+  }
+  void tile_operation(const Stmt& stmt) {
+    if (!inside_parallel()) return;
+    report(codes::loop_04, stmt, "a tile operation inside a parallel loop")
+        .help("move it out of the loop, or write its elements");
+  }
+  void thread_operation(const Stmt& stmt) {
+    if (!inside_parallel()) return;
+    report(codes::sync_01, stmt,
+           stmt.is<ir::Barrier>() ? "a barrier inside a parallel loop"
+                                  : "an operation of threads inside a parallel loop")
+        .help("write it before or after the loop, whose iterations are spread over threads");
   }
   void condition(const ir::Expr& cond, const Stmt& stmt) {
     if (cond.dtype().is_bool() || cond.dtype().is_int()) return;

@@ -4,6 +4,7 @@
 
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/options.h"
+#include "tilewright/ir/stmt_kinds.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/access.h"
 
@@ -29,13 +30,6 @@ std::optional<Feature> feature_of(ir::GemmMethod method) {
   }
 }
 
-/// Order between dependent launches, without which launches simply follow each other.
-bool is_of_launches(const ir::Stmt& stmt) {
-  const auto* sync = stmt.try_as<ir::Sync>();
-  return sync != nullptr &&
-         (sync->code == ir::SyncCode::wait_previous || sync->code == ir::SyncCode::trigger_next);
-}
-
 /// What a program may not do where a block has no threads (language 4.4): the first of it.
 void check_threadless(const ir::Program& program, const ir::Stmt& launch, const Target& target,
                       Diagnostics& diagnostics) {
@@ -43,11 +37,11 @@ void check_threadless(const ir::Program& program, const ir::Stmt& launch, const 
   const char* what = "";
   ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
     if (first) return;
-    what = s.is<ir::Barrier>()                      ? "a barrier"
-           : s.is<ir::WarpOp>()                     ? "an operation of a warp"
-           : s.is<ir::AsyncCopy>()                  ? "an asynchronous copy"
-           : s.is<ir::Sync>() && !is_of_launches(s) ? "synchronization of threads"
-                                                    : "";
+    what = s.is<ir::Barrier>()                          ? "a barrier"
+           : s.is<ir::WarpOp>()                         ? "an operation of a warp"
+           : s.is<ir::AsyncCopy>()                      ? "an asynchronous copy"
+           : s.is<ir::Sync>() && !ir::is_of_launches(s) ? "synchronization of threads"
+                                                        : "";
     if (*what != 0) first = s;
   });
   const ir::Var& thread = launch.as<ir::Launch>().thread;
@@ -119,7 +113,7 @@ std::vector<Hint> hints_of(const ir::Stmt& stmt) {
     hint(copy->evict != ir::EvictPolicy::normal && !streams, Feature::l2_policy,
          format("evict={}", ir::enum_name(copy->evict)));
     hint(copy->cache_global_only, Feature::l2_policy, "cache_global_only");
-  } else if (is_of_launches(stmt)) {
+  } else if (ir::is_of_launches(stmt)) {
     hint(true, Feature::dependent_launch, std::string(ir::enum_name(stmt.as<ir::Sync>().code)));
   } else if (const auto* loop = stmt.try_as<ir::Parallel>()) {
     hint(loop->prefer_async, Feature::cp_async, "prefer_async");

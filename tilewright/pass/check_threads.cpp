@@ -6,6 +6,7 @@
 
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/stmt_kinds.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/access.h"
@@ -18,20 +19,7 @@ using ir::Expr;
 using ir::Stmt;
 
 bool is_for_block(const Stmt& stmt) {
-  switch (stmt.kind()) {
-    case ir::Kind::Copy:
-    case ir::Kind::Fill:
-    case ir::Kind::Gemm:
-    case ir::Kind::Reduce:
-    case ir::Kind::Scan:
-    case ir::Kind::ReducerInit:
-    case ir::Kind::ReducerUpdate:
-    case ir::Kind::ReducerFinalize:
-    case ir::Kind::Parallel:
-      return true;
-    default:
-      return false;
-  }
+  return ir::is_tile_operation(stmt) || stmt.is<ir::ReducerUpdate>() || stmt.is<ir::Parallel>();
 }
 
 class ThreadCheck : public ir::Visitor {

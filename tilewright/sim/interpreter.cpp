@@ -7,6 +7,7 @@
 #include "tilewright/base/convert.h"
 #include "tilewright/base/format.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/stmt_kinds.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/sim/machine.h"
 #include "tilewright/sim/translate.h"
@@ -288,12 +289,7 @@ bool Run::launch(const ir::Launch& launch, const std::vector<Eval>& grid, const 
 void refuse_threads(const ir::Stmt& launch) {
   ir::Stmt first = launch.as<ir::Launch>().thread ? launch : ir::Stmt();
   ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
-    const auto* sync = s.try_as<ir::Sync>();
-    const bool of_launches = sync != nullptr && (sync->code == ir::SyncCode::wait_previous ||
-                                                 sync->code == ir::SyncCode::trigger_next);
-    const bool by_threads = s.is<ir::Barrier>() || s.is<ir::WarpOp>() || s.is<ir::AsyncCopy>() ||
-                            (sync != nullptr && !of_launches) || s.is<ir::Move>();
-    if (!first && by_threads) first = s;
+    if (!first && ir::is_thread_operation(s) && !ir::is_of_launches(s)) first = s;
   });
   if (!first) return;
   throw Error(codes::tgt_02, first.loc(), "the interpreter has no threads; the twin runs them");
