@@ -89,6 +89,26 @@ TEST(ThreadErrors, ABarrierThatSomeThreadsDontReach) {
                "threads");
 }
 
+TEST(ThreadErrors, ABarrierOfTheGrid) {
+  const Author all = [](const Parts&) { grid_sync(); };
+  const Author some = [](const Parts&) { if_(thread_idx() < 64, [] { grid_sync(); }); };
+  const auto found = [](const Author& author, bool cooperative) {
+    Diagnostics diagnostics;
+    pass::check_program(traced_threads(author, {.threads = {128}, .cooperative = cooperative}),
+                        diagnostics);
+    return with_positions_marked(to_text(diagnostics), __builtin_LINE());
+  };
+  EXPECT_EQ(found(all, true), "");
+  EXPECT_EQ(found(all, false),
+            "@: p: `sync grid`: a barrier of the grid, whose blocks may not all run at once\n"
+            "  help: give .cooperative = true in the options of k.launch");
+  EXPECT_EQ(found(some, true),
+            "@: error[E-SYNC-01]: p: `sync grid`: a barrier of the grid that only some threads may "
+            "reach\n  note: threads differ in `if thread < 64` (@)\n"
+            "  help: move it out of what depends on the thread, or use a named barrier with the "
+            "number of threads that come");
+}
+
 TEST(ThreadErrors, ATileOperationOfSomeThreads) {
   expect_found(
       [](const Parts& p) {

@@ -357,27 +357,31 @@ Sample dependent() {
 }  // namespace
 
 const std::vector<Sample>& all_samples() {
-  static const std::vector<Sample> all = {
-      block_sum(128),
-      block_sum(32),
-      exchange(128),
-      exchange(48),
-      exchange(72),
-      producer_consumer(),
-      warp_words(),
-      folding_barriers(),
-      ring_of_loads(TmaForm::bulk),
-      ring_of_loads(TmaForm::descriptor),
-      double_buffering(f32, 64, 64),
-      double_buffering(f32, 63, 48),
-      double_buffering(bf16, 40, 32),
-      double_buffering(bf16, 33, 40),
-      double_buffering(f8_e4m3, 18, 32),
-      own_copies(),
-      boxes(64, 128),
-      boxes(320, 96),
-      dependent(),
-  };
+  static const std::vector<Sample> all = [] {
+    std::vector<Sample> list = {
+        block_sum(128),
+        block_sum(32),
+        exchange(128),
+        exchange(48),
+        exchange(72),
+        producer_consumer(),
+        warp_words(),
+        folding_barriers(),
+        ring_of_loads(TmaForm::bulk),
+        ring_of_loads(TmaForm::descriptor),
+        double_buffering(f32, 64, 64),
+        double_buffering(f32, 63, 48),
+        double_buffering(bf16, 40, 32),
+        double_buffering(bf16, 33, 40),
+        double_buffering(f8_e4m3, 18, 32),
+        own_copies(),
+        boxes(64, 128),
+        boxes(320, 96),
+        dependent(),
+    };
+    for (Sample& s : block_samples()) list.push_back(std::move(s));
+    return list;
+  }();
   return all;
 }
 

@@ -37,6 +37,8 @@ class SampleMemory {
 };
 
 const std::vector<Sample>& all_samples();
+/// Those of them whose blocks work together.
+std::vector<Sample> block_samples();
 
 /// first, first + 1, ...
 std::vector<double> counted(size_t n, double first = 0);

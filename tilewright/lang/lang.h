@@ -5,6 +5,7 @@
 #include "tilewright/lang/annotate.h"    // IWYU pragma: export
 #include "tilewright/lang/async.h"       // IWYU pragma: export
 #include "tilewright/lang/atomics.h"     // IWYU pragma: export
+#include "tilewright/lang/blocks.h"      // IWYU pragma: export
 #include "tilewright/lang/buffer.h"      // IWYU pragma: export
 #include "tilewright/lang/builder.h"     // IWYU pragma: export
 #include "tilewright/lang/debug.h"       // IWYU pragma: export

@@ -28,7 +28,8 @@ class ThreadCheck : public ir::Visitor {
       : program_(program),
         diagnostics_(diagnostics),
         code_(launch),
-        threads_(threads_of(launch.as<ir::Launch>())) {
+        threads_(threads_of(launch.as<ir::Launch>())),
+        cooperative_(launch.as<ir::Launch>().cooperative) {
     if (code_.any()) ThreadCheck::visit(launch.as<ir::Launch>().body);
   }
   using Visitor::visit;
@@ -83,8 +84,12 @@ class ThreadCheck : public ir::Visitor {
 
   void sync(const Stmt& stmt, const ir::Sync& n) {
     using ir::SyncCode;
-    if (n.code == SyncCode::grid && code_.is_divergent(stmt)) {
-      divergent_barrier(stmt, "a barrier of the grid");
+    if (n.code == SyncCode::grid) {
+      if (code_.is_divergent(stmt)) divergent_barrier(stmt, "a barrier of the grid");
+      if (!cooperative_) {
+        report({}, stmt, "a barrier of the grid, whose blocks may not all run at once")
+            .help("give .cooperative = true in the options of k.launch");
+      }
     }
     const auto at = n.at.empty() ? std::nullopt : ir::as_int(n.at[0]);
     if (!n.barrier || !at) return;
@@ -148,6 +153,7 @@ class ThreadCheck : public ir::Visitor {
   Diagnostics& diagnostics_;
   const ThreadCode code_;
   const int64_t threads_;  // 0: not fixed
+  const bool cooperative_;
   Stmt branch_;
   std::map<ir::Buffer, std::map<int64_t, int64_t>, ir::ById> arrivals_;  // 0: not known
   std::set<const ir::Node*> reported_;

@@ -11,6 +11,7 @@ namespace tw::pass {
 ///     between threads (E-FLOW-05), and a barrier of the block there (E-SYNC-01);
 ///   - values of single threads inside a parallel loop, whose iterations belong to no thread;
 ///   - elements of fragments, and local arrays that the block uses as a tile (E-LAY-05);
+///   - a barrier of the grid in a launch that isn't cooperative;
 ///   - named barriers with an impossible number of threads, more arrivals at a barrier with phases
 ///     than it counts (E-SYNC-05).
 /// Needs: check_flow.

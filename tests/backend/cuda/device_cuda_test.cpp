@@ -87,21 +87,6 @@ class OnDevice : public testing::Test {
   }
 };
 
-class NewStream {
- public:
-  NewStream() {
-    const ContextScope scope(Gpu::numbered(0));
-    require_success(driver(), driver().stream_create(&stream_, 1), "creating a stream");
-  }
-  ~NewStream() { driver().stream_destroy(stream_); }
-  NewStream(const NewStream&) = delete;
-  NewStream& operator=(const NewStream&) = delete;
-  operator CUstream() const { return stream_; }
-
- private:
-  CUstream stream_ = nullptr;
-};
-
 TEST_F(OnDevice, AxpyInBf16IsExact) {
   const LoadedKernel axpy = kernel_of(metadata_of("axpy", bf16, ParamKind::inout));
   constexpr size_t n = 100003;

@@ -1,4 +1,4 @@
-// Memory of a GPU, for tests and benchmarks.
+// Memory and streams of a GPU, for tests and benchmarks.
 #pragma once
 
 #include <algorithm>
@@ -55,6 +55,22 @@ class DeviceMemory {
 
  private:
   CUdeviceptr address_ = 0;
+};
+
+/// A stream of device 0.
+class NewStream {
+ public:
+  NewStream() {
+    const ContextScope scope(Gpu::numbered(0));
+    require_success(driver(), driver().stream_create(&stream_, 1), "creating a stream");
+  }
+  ~NewStream() { driver().stream_destroy(stream_); }
+  NewStream(const NewStream&) = delete;
+  NewStream& operator=(const NewStream&) = delete;
+  operator CUstream() const { return stream_; }
+
+ private:
+  CUstream stream_ = nullptr;
 };
 
 }  // namespace tw::cuda::test

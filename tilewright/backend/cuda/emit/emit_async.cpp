@@ -192,7 +192,7 @@ void Emitter::sync(const ir::Sync& sync) {
     case SyncCode::trigger_next:
       return line(format("{}();", enum_name(sync.code)));
     case SyncCode::grid:
-      throw Error(codes::tgt_03, sync.loc, "sync: a barrier of the grid has no lowering on cuda");
+      return line("grid_barrier();");
   }
 }
 

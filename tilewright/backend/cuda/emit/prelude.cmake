@@ -1,6 +1,6 @@
 # The texts of the device prelude as strings: prelude_text.h in the folder of generated headers.
 set(literals "")
-foreach(part types convert hardware integer math memory async)
+foreach(part types convert hardware integer math memory async blocks)
   set(file ${CMAKE_CURRENT_LIST_DIR}/prelude/${part}.cuh)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
