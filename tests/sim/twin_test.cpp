@@ -242,6 +242,22 @@ TEST(Twin, BytesOfAnotherBufferAreUnwritten) {
             "written by thread 32 with no barrier between (32 times)\n");
 }
 
+TEST(Twin, BytesOfAnotherBufferAreUnwrittenForAtomicsToo) {
+  const auto after = [](const std::string& written, const std::string& then) {
+    return findings("alloc a: i32[64] shared with place=0\nalloc c: i32[64] shared with place=0\n" +
+                    written + "\nbarrier\n" + then);
+  };
+  EXPECT_EQ(after("a[t] = 1", "atomic add c[t], 1"),
+            "p.tw:6: uninitialized_read: p: thread 0 of block [0] reads c[0] before it is written: "
+            "a wrote these bytes last (p.tw:4) (64 times)\n");
+  EXPECT_EQ(after("c[t] = 1\natomic add a[t], 1", "Y[t] = cast(c[t], f32)"),
+            "p.tw:5: uninitialized_read: p: thread 0 of block [0] reads a[0] before it is written: "
+            "c wrote these bytes last (p.tw:4) (64 times)\n"
+            "p.tw:7: uninitialized_read: p: thread 0 of block [0] reads c[0] before it is written: "
+            "a wrote these bytes last (p.tw:5) (64 times)\n");
+  EXPECT_EQ(after("a[t] = 1", "c[t] = 1\natomic add c[t], 1\nY[t] = cast(c[t], f32)"), "");
+}
+
 TEST(Twin, IndicesOutsideABuffer) {
   EXPECT_EQ(findings("alloc s: f32[63] shared with place=0\ns[t] = 1.0"),
             "p.tw:3: out_of_bounds: p: thread 63 of block [0]: s[63] is outside s [63]\n");

@@ -76,6 +76,21 @@ void Block::touch(const Actor& actor, uint32_t number, const Target& target, Tou
   const auto root_of = [&](const Record& r) {
     return code.buffers[static_cast<size_t>(code.accesses[r.access].buffer)].root;
   };
+  const ir::Node* node = code.accesses[number].node;
+  const bool exchanges = how == Touch::atomic && node->kind == ir::Kind::Atomic &&
+                         static_cast<const ir::Atomic*>(node)->op != ir::AtomicOp::store;
+  const bool reads = target.memory == &shared_ && (how == Touch::read || exchanges);
+  // What shares the bytes with another buffer has no contents until it is written itself. Atomic
+  // writes that are remembered came after the plain one.
+  const auto written_by_another = [&](const Trace& trace) -> const Record* {
+    const Record* latest = &trace.write;
+    for (const Record& r : trace.atomics) {
+      if (r.interval == 0) continue;
+      if (root_of(r) == root_of(me)) return nullptr;
+      latest = &r;
+    }
+    return latest->interval != 0 && root_of(*latest) != root_of(me) ? latest : nullptr;
+  };
   const int64_t last = memory.unit_of(target.byte + target.bytes - 1);
   for (int64_t unit = memory.unit_of(target.byte); unit <= last; ++unit) {
     Trace& trace = memory.trace(unit);
@@ -87,14 +102,13 @@ void Block::touch(const Actor& actor, uint32_t number, const Target& target, Tou
     }
     if (const Record* other = conflict(trace, actor, me, how)) {
       report_race(actor, me, how, *other, trace);
-    } else if (how == Touch::read && target.memory == &shared_ && trace.write.interval != 0 &&
-               trace.atomics[0].interval == 0 && root_of(trace.write) != root_of(me)) {
+    } else if (const Record* written = reads ? written_by_another(trace) : nullptr) {
       const Access& access = code.accesses[number];
       report(FindingKind::uninitialized_read, access.node,
              format("{} reads {} before it is written: {} wrote these bytes last ({})",
                     name_of(actor), element_of(actor, access),
-                    code.buffers[static_cast<size_t>(root_of(trace.write))].buffer.name(),
-                    position_text(code.accesses[trace.write.access].node)));
+                    code.buffers[static_cast<size_t>(root_of(*written))].buffer.name(),
+                    position_text(code.accesses[written->access].node)));
     } else if (actor.task != nullptr) {
       check_fence(*actor.task, trace.write, code.accesses[number]);
       for (const Record& r : trace.atomics) check_fence(*actor.task, r, code.accesses[number]);
