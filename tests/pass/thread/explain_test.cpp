@@ -72,6 +72,16 @@ TEST(Explain, WhatIsInSharedMemoryAndWhy) {
   EXPECT_THAT(text, HasSubstr("2048 bytes  x: f32[8, 64]"));
 }
 
+TEST(Explain, WhichSharedBuffersHaveTheSameBytes) {
+  EXPECT_THAT(explanation(lowered(block_program(
+                  "alloc u: f32[64] shared alloc v: f32[64] shared copy X[b, 0 :+ 64] -> s "
+                  "parallel j in 64 { u[j] = s[63 - j] } parallel j in 64 { v[j] = u[63 - j] } "
+                  "parallel j in 64 { Y[b, j] = v[63 - j] }"))),
+              HasSubstr("     0    256 bytes  s: f32[64]\n"
+                        "   256    256 bytes  u: f32[64]\n"
+                        "     0    256 bytes  v: f32[64], over s\n"));
+}
+
 TEST(Explain, ALoopThatIsNotPipelined) {
   EXPECT_THAT(explanation(lowered(block_program(
                   "for k in 0:8 pipelined with stages=2 { parallel j in 64 { Y[b, j] = 1.0 } }"))),

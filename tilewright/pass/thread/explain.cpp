@@ -57,24 +57,40 @@ std::string explain_lines(const ir::Program& threads, const Remarks& remarks) {
 }
 
 std::string shared_map(const ir::Launch& launch) {
-  std::string text;
+  struct Row {
+    const ir::Alloc* alloc;
+    int64_t begin, end;
+  };
+  std::vector<Row> rows;
   ir::for_each_stmt(launch.body, [&](const ir::Stmt& s) {
     const auto* alloc = s.try_as<ir::Alloc>();
     if (alloc == nullptr || alloc->place < 0) return;
     const ir::Buffer& b = alloc->buffer;
-    std::vector<std::string> extents;
     int64_t elements = 1;
     for (int d = 0; d < b.rank(); ++d) {
-      extents.push_back(format("{}", b.extent(d)));
       elements *= b.extent(d) + (d == b.rank() - 1 ? b->padding : 0);
     }
-    text +=
-        format("{:>6} {:>6} bytes  {}: {}[{}]", alloc->place,
-               ceil_div(elements * b.dtype().bits(), 8), b.name(), b.dtype(), join(extents, ", "));
-    if (b->padding > 0) text += format(", rows {} elements longer", b->padding);
-    if (!alloc->layout.empty()) text += ", " + alloc->layout;
-    text += "\n";
+    rows.push_back(
+        {alloc, alloc->place, alloc->place + ceil_div(elements * b.dtype().bits(), int64_t{8})});
   });
+  std::string text;
+  for (const Row& row : rows) {
+    const ir::Buffer& b = row.alloc->buffer;
+    std::vector<std::string> extents, others;
+    for (int d = 0; d < b.rank(); ++d) extents.push_back(format("{}", b.extent(d)));
+    for (const Row& other : rows) {
+      if (&other == &row) break;
+      if (other.begin < row.end && row.begin < other.end) {
+        others.push_back(other.alloc->buffer.name());
+      }
+    }
+    text += format("{:>6} {:>6} bytes  {}: {}[{}]", row.begin, row.end - row.begin, b.name(),
+                   b.dtype(), join(extents, ", "));
+    if (b->padding > 0) text += format(", rows {} elements longer", b->padding);
+    if (!row.alloc->layout.empty()) text += ", " + row.alloc->layout;
+    if (!others.empty()) text += ", over " + join(others, ", ");
+    text += "\n";
+  }
   return text;
 }
 

@@ -1,5 +1,6 @@
 #include "tilewright/pass/thread/plan_shared.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "tilewright/base/integer.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
+#include "tilewright/pass/thread/shared_conflicts.h"
 
 namespace tw::pass {
 namespace {
@@ -16,6 +18,7 @@ using ir::Buffer;
 struct Placed {
   Buffer buffer;
   int64_t place, bytes;
+  int64_t end() const { return place + bytes; }
 };
 
 int64_t bytes_of(const Buffer& buffer) {
@@ -31,6 +34,20 @@ std::string kib(int64_t bytes) {
                            : format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
 }
 
+/// The lowest place that leaves the bytes of all that the buffer conflicts with alone.
+int64_t lowest_place(const std::vector<Placed>& placed, const std::set<Buffer, ir::ById>& conflicts,
+                     int64_t bytes, int64_t align) {
+  int64_t place = 0;
+  const auto in_the_way = [&](const Placed& p) {
+    return place < p.end() && p.place < place + bytes && conflicts.contains(p.buffer);
+  };
+  for (;;) {
+    const auto other = std::find_if(placed.begin(), placed.end(), in_the_way);
+    if (other == placed.end()) return place;
+    place = ceil_div(other->end(), align) * align;
+  }
+}
+
 ir::Stmt plan(const ir::Stmt& launch, const std::string& program, int64_t limit) {
   std::vector<Placed> placed;
   std::set<Buffer, ir::ById> boxes;  // of copies by descriptor
@@ -40,6 +57,7 @@ ir::Stmt plan(const ir::Stmt& launch, const std::string& program, int64_t limit)
     boxes.insert(copy->src.buffer.root());
     boxes.insert(copy->dst.buffer.root());
   });
+  const SharedConflicts conflicts = shared_conflicts(launch.as<ir::Launch>());
   int64_t end = 0;
   const ir::Stmt body =
       ir::rewrite(launch.as<ir::Launch>().body, [&](auto&, const ir::Alloc& n) -> ir::Stmt {
@@ -48,8 +66,8 @@ ir::Stmt plan(const ir::Stmt& launch, const std::string& program, int64_t limit)
         if (!shared || n.buffer->view_of) return ir::Stmt(&n);
         const int64_t bytes = bytes_of(n.buffer);
         const int64_t align = bytes >= 128 || boxes.contains(n.buffer) ? 128 : 16;
-        const int64_t place = ceil_div(end, align) * align;
-        end = place + bytes;
+        const int64_t place = lowest_place(placed, conflicts.at(n.buffer), bytes, align);
+        end = std::max(end, place + bytes);
         placed.push_back({n.buffer, place, bytes});
         return ir::make<ir::Alloc>(n.buffer.loc(), [&](ir::Alloc& a) {
           a = n;
