@@ -61,8 +61,151 @@ Sample grid_turns() {
   return s;
 }
 
+// ---- clusters
+
+Sample cluster_queries() {
+  Sample s{.name = "cluster_queries"};
+  s.program = program("cluster_queries", [&](Builder& k) {
+    const Expr n = k.dim("n");
+    const Buffer y = k.inout("Y", i32, {4, n, 8});
+    k.launch({n, 4}, {.threads = {32}, .cluster = {3, 2}}, [&](Expr bx, Expr by) {
+      const auto put = [&](int64_t i, const Expr& value) { y(by, bx, i) = cast(value, i32); };
+      if_(elect(), [&] {
+        put(0, cluster_idx());
+        put(1, cluster_idx(1));
+        put(2, cluster_idx(2));
+        put(3, Expr(cluster_dim() + 10 * cluster_dim(1) + 100 * cluster_dim(2)));
+        put(4, num_clusters());
+        put(5, num_clusters(1));
+        put(6, num_clusters(2));
+        put(7, block_rank_in_cluster());
+      });
+    });
+  });
+  s.tensors = {{i32, {4, 6, 8}, {}}};
+  for (int y = 0; y < 4; ++y) {
+    for (int x = 0; x < 6; ++x) {
+      for (const int v : {x / 3, y / 2, 0, 123, 2, 2, 1, x % 3 + 3 * (y % 2)}) {
+        s.expected.push_back(v);
+      }
+    }
+  }
+  return s;
+}
+
+/// Blocks read each other's memory: by tile operations and by single threads.
+Sample cluster_reads(int64_t blocks, DType dtype) {
+  const int64_t all = 2 * blocks;
+  Sample s{.name = format("cluster_reads_{}_{}", blocks, dtype)};
+  s.program = program("cluster_reads", [&](Builder& k) {
+    const Buffer x = k.input("X", dtype, {all, kWidth}), y = k.output("Y", dtype, {all, kWidth});
+    k.launch({all}, {.threads = {kWidth}, .cluster = {blocks}}, [&](Expr b) {
+      const Buffer tile = shared(dtype, {kWidth}, "tile"), next = shared(dtype, {kWidth}, "next");
+      copy(x(b), tile);
+      cluster_sync();
+      const Expr rank = block_rank_in_cluster();
+      copy(remote(tile, (rank + 1) % blocks), next);
+      const Expr t = thread_idx();
+      const Buffer last = remote(tile, (rank + blocks - 1) % blocks);
+      y(b, t) = next(kWidth - 1 - t) + last(t);
+      cluster_sync();
+    });
+  });
+  s.tensors = {{dtype, {all, kWidth}, {}}, {dtype, {all, kWidth}, {}}};
+  const auto value = [](int64_t b, int64_t i) { return static_cast<double>(b + i % 8); };
+  for (int64_t b = 0; b < all; ++b) {
+    const int64_t first = b / blocks * blocks;
+    for (int64_t i = 0; i < kWidth; ++i) {
+      s.tensors[0].values.push_back(value(b, i));
+      s.expected.push_back(value(first + (b + 1) % blocks, kWidth - 1 - i) +
+                           value(first + (b + blocks - 1) % blocks, i));
+    }
+  }
+  return s;
+}
+
+/// Blocks write to each other and count there, with the halves of the barrier apart.
+Sample cluster_writes() {
+  Sample s{.name = "cluster_writes"};
+  s.program = program("cluster_writes", [&](Builder& k) {
+    const Buffer x = k.input("X", f32, {2, 4, kWidth}), y = k.output("Y", f32, {2, 4, kWidth});
+    k.launch({4, 2}, {.threads = {kWidth}, .cluster = {2, 2}}, [&](Expr bx, Expr by) {
+      const Buffer tile = shared(f32, {kWidth}, "tile"), counts = shared(i32, {2}, "counts"),
+                   moved = shared(f32, {2, kWidth / 2}, "moved");
+      const Expr t = thread_idx(), rank = block_rank_in_cluster();
+      fill(counts, 0);
+      cluster_arrive();
+      const Expr own = let(x(by, bx, t));  // meanwhile
+      cluster_wait();
+      const Buffer there = remote(tile, 3 - rank);
+      there(kWidth - 1 - t) = own;
+      atomic_add(remote(counts, 3 - rank)(t % 2), cast(rank, i32));
+      const Expr before = atomic_add(remote(counts, 0)(t % 2), 0, {.ret = true});
+      reshape(remote(moved, rank ^ 1), {kWidth})(t) = if_else(before < 0, -1.f, own);
+      cluster_sync();
+      y(by, bx, t) = tile(t) + cast(counts(0) + counts(1), f32) + moved(t / 32, t % 32) * 0.5f;
+    });
+  });
+  s.tensors = {{f32, {2, 4, kWidth}, counted(8 * kWidth)}, {f32, {2, 4, kWidth}, {}}};
+  for (int64_t by = 0; by < 2; ++by) {
+    for (int64_t bx = 0; bx < 4; ++bx) {
+      const int64_t rank = bx % 2 + 2 * by, first = bx / 2 * 2;
+      const auto row = [&](int64_t r) { return (r / 2 * 4 + first + r % 2) * kWidth; };
+      for (int64_t t = 0; t < kWidth; ++t) {
+        s.expected.push_back(static_cast<double>(row(3 - rank) + kWidth - 1 - t) +
+                             static_cast<double>((3 - rank) * kWidth) +
+                             static_cast<double>(row(rank ^ 1) + t) / 2);
+      }
+    }
+  }
+  return s;
+}
+
+/// The first block of a cluster hands tiles to the second, which answers when a slot is free.
+Sample cluster_ring() {
+  constexpr int64_t kTiles = 5, kSlots = 2;
+  Sample s{.name = "cluster_ring"};
+  s.program = program("cluster_ring", [&](Builder& k) {
+    const Buffer x = k.input("X", f32, {kTiles, kWidth}), y = k.output("Y", f32, {kTiles, kWidth});
+    k.launch({2}, {.threads = {kWidth}, .cluster = {2}}, [&](Expr b) {
+      const Buffer slots = shared(f32, {kSlots, kWidth}, "slots");
+      const PhaseBarriers full = cluster_barrier({kWidth, kWidth}, "full"),
+                          empty = cluster_barrier({1, 1}, "empty");
+      const Expr t = thread_idx();
+      const Buffer there = remote(slots, 1);
+      serial(kTiles, [&](Expr i) {
+        const Expr slot = i % kSlots, turn = i / kSlots;
+        if_(
+            b == 0,
+            [&] {
+              empty[slot].wait((turn + 1) % 2);
+              there(slot, t) = x(i, t);
+              full[slot].arrive_remote(1);
+            },
+            [&] {
+              full[slot].wait(turn % 2);
+              y(i, t) = slots(slot, kWidth - 1 - t);
+              sync();
+              if_(elect(), [&] { empty[slot].arrive_remote(0); });
+            });
+      });
+      cluster_sync();
+    });
+  });
+  s.tensors = {{f32, {kTiles, kWidth}, counted(kTiles * kWidth)}, {f32, {kTiles, kWidth}, {}}};
+  for (int64_t i = 0; i < kTiles; ++i) {
+    for (int64_t t = 0; t < kWidth; ++t) {
+      s.expected.push_back(static_cast<double>(i * kWidth + kWidth - 1 - t));
+    }
+  }
+  return s;
+}
+
 }  // namespace
 
-std::vector<Sample> block_samples() { return {grid_exchange(64), grid_exchange(96), grid_turns()}; }
+std::vector<Sample> block_samples() {
+  return {grid_exchange(64),     grid_exchange(96),      grid_turns(),     cluster_queries(),
+          cluster_reads(2, f32), cluster_reads(4, bf16), cluster_writes(), cluster_ring()};
+}
 
 }  // namespace tw::test

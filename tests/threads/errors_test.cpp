@@ -109,6 +109,77 @@ TEST(ThreadErrors, ABarrierOfTheGrid) {
             "number of threads that come");
 }
 
+/// What the checks say of blocks of 128 threads in clusters of 2.
+void expect_found_in_cluster(const Author& author, const std::string& text,
+                             int line = __builtin_LINE()) {
+  SCOPED_TRACE("line " + std::to_string(line));
+  Diagnostics diagnostics;
+  const std::string raised = error_of([&] {
+    pass::check_program(traced_threads(author, {.threads = {128}, .cluster = {2}}), diagnostics);
+  });
+  EXPECT_EQ(with_positions_marked(raised == "no error" ? to_text(diagnostics) : raised, line),
+            text);
+}
+
+TEST(ThreadErrors, ABarrierOfTheCluster) {
+  expect_found_in_cluster([](const Parts&) { if_(thread_idx() < 64, [] { cluster_arrive(); }); },
+                          "@: error[E-SYNC-01]: p: `sync cluster_arrive`: a barrier of the cluster "
+                          "that only some threads may reach\n"
+                          "  note: threads differ in `if thread < 64` (@)\n"
+                          "  help: move it out of what depends on the thread, or use a named "
+                          "barrier with the number of threads that come");
+}
+
+TEST(ThreadErrors, MemoryOfABlockThatMayHaveEnded) {
+  const std::string help = "\n  help: write cluster_sync() behind it, so that no block ends before";
+  expect_found_in_cluster(
+      [](const Parts& p) {
+        const Buffer s = shared(f32, {128}, "s");
+        s(thread_idx()) = 1.f;
+        cluster_sync();
+        serial(4, [&](Expr i) { p.y(p.b, i) = remote(s, 0)(thread_idx()); });
+      },
+      "@: warning[W-SYNC-01]: p: `y[bx, i] = s_remote[thread]`: s of another block is used, which "
+      "may have ended" +
+          help);
+  expect_found_in_cluster(
+      [](const Parts&) {
+        const PhaseBarriers b = cluster_barrier({128}, "full");
+        b[0].arrive_remote(1);
+      },
+      "@: warning[W-SYNC-01]: p: `sync phase_arrive on full_remote[0]`: full of another block is "
+      "used, which may have ended" +
+          help);
+  expect_found_in_cluster(
+      [](const Parts& p) {
+        const Buffer s = shared(f32, {64}, "s");
+        copy(p.x(p.b), s);
+        cluster_sync();
+        copy(remote(s, 1), p.y(p.b));
+        cluster_sync();
+      },
+      "");
+}
+
+TEST(ThreadErrors, WhatIsNotRemote) {
+  expect_raised([](const Parts&) { remote(shared(f32, {64}, "s"), 1); },
+                "@: remote: the launch has no clusters, s is this block's alone\n"
+                "  help: give .cluster in the options of k.launch, or in the schedule");
+  const std::string tracing = "\n  note: while tracing p";
+  expect_found_in_cluster(
+      [](const Parts& p) { remote(p.x, 1); },
+      "@: remote: x is in global memory, other blocks reach shared memory" + tracing);
+  expect_found_in_cluster([](const Parts&) { remote(shared(f32, {64}, "s"), 2); },
+                          "@: remote: there is no block 2 in a cluster of 2" + tracing);
+  expect_found_in_cluster(
+      [](const Parts& p) { async_copy(p.x(p.b), remote(shared(f32, {64}, "s"), 1)); },
+      "@: error[E-COPY-08]: async_copy: s_remote is another block's, engines copy to and from the "
+      "own" +
+          tracing);
+  expect_raised([](const Parts&) { cluster_idx(3); },
+                "@: cluster_idx: dimension 3, it must be 0, 1 or 2");
+}
+
 TEST(ThreadErrors, ATileOperationOfSomeThreads) {
   expect_found(
       [](const Parts& p) {
@@ -340,6 +411,8 @@ TEST(ThreadErrors, TheCpuHasNoThreads) {
          "an operation of a warp");
   expect([](const Parts& p) { async_copy(p.x(p.b, all), shared(f32, {64}, "s")); },
          "`async elements x[bx, 0 :+ 64] -> s`: an asynchronous copy");
+  expect([](const Parts&) { grid_sync(); }, "`sync grid`: synchronization of threads");
+  expect([](const Parts&) { cluster_sync(); }, "`sync cluster_arrive`: synchronization of threads");
   expect([](const Parts&) { fence(); }, "`sync fence_device`: synchronization of threads");
 }
 

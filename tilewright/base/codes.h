@@ -172,7 +172,7 @@
   TW_CODE(w_race_01, "W-RACE-01", "5.4", "iterations of a parallel loop conflict")                 \
   TW_CODE(w_race_02, "W-RACE-02", "7.1", "all threads write the same place from private data") /* needs threads */ \
   TW_CODE(w_rdc_01, "W-RDC-01", "9.4", "epoch never finalised")                                    \
-  TW_CODE(w_sync_01, "W-SYNC-01", "4.2", "remote shared access after the last cluster sync") /* needs clusters */ \
+  TW_CODE(w_sync_01, "W-SYNC-01", "4.2", "remote shared access after the last cluster sync")          \
   TW_CODE(w_sync_02, "W-SYNC-02", "12.6", "register budget exceeded") /* needs threads */          \
   TW_CODE(w_sync_03, "W-SYNC-03", "2.6", "use of asynchronous data before its wait") /* needs asynchronous copies */ \
   TW_CODE(w_type_01, "W-TYPE-01", "11.1", "constant shift count out of range")                     \

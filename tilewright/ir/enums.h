@@ -57,12 +57,13 @@ TW_ENUM(BarrierFold, none, count, all, any)
 TW_ENUM(CopyEngine, elements, bulk, tensor)
 /// What a copy to memory does with the element that is there.
 TW_ENUM(CopyFold, none, add, min, max)
-/// Order between threads and engines (language 12.3 to 12.5, 12.8). Those with phases: on a
-/// barrier with phases; copies and bulk: of the thread's own groups.
+/// Order between threads and engines, and between blocks (language 4.2, 12.3 to 12.5, 12.8). Those
+/// with phases: on a barrier with phases; copies and bulk: of the thread's own groups; cluster: at
+/// the barrier of all threads of a cluster.
 TW_ENUM(SyncCode, phase_init, phase_arrive, phase_expect, phase_arrive_expect, phase_arrive_copies,
         phase_wait, phase_try_wait, copies_commit, copies_wait, bulk_commit, bulk_wait,
         bulk_wait_read, fence_block, fence_device, fence_system, fence_engines, fence_phases, grid,
-        wait_previous, trigger_next)
+        cluster_arrive, cluster_arrive_relaxed, cluster_wait, wait_previous, trigger_next)
 TW_ENUM(EvictPolicy, normal, first, last)
 TW_ENUM(RasterOrder, none, row, column)
 

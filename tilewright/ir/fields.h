@@ -22,13 +22,14 @@
 #define TW_EACH_16(m, x, ...) m(x) TW_EACH_15(m, __VA_ARGS__)
 #define TW_EACH_17(m, x, ...) m(x) TW_EACH_16(m, __VA_ARGS__)
 #define TW_EACH_18(m, x, ...) m(x) TW_EACH_17(m, __VA_ARGS__)
+#define TW_EACH_19(m, x, ...) m(x) TW_EACH_18(m, __VA_ARGS__)
 #define TW_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, _18, \
-                name, ...)                                                                       \
+                _19, name, ...)                                                                  \
   name
-#define TW_EACH(m, ...)                                                                      \
-  TW_EXPAND(TW_PICK(__VA_ARGS__, TW_EACH_18, TW_EACH_17, TW_EACH_16, TW_EACH_15, TW_EACH_14, \
-                    TW_EACH_13, TW_EACH_12, TW_EACH_11, TW_EACH_10, TW_EACH_9, TW_EACH_8,    \
-                    TW_EACH_7, TW_EACH_6, TW_EACH_5, TW_EACH_4, TW_EACH_3, TW_EACH_2,        \
+#define TW_EACH(m, ...)                                                                          \
+  TW_EXPAND(TW_PICK(__VA_ARGS__, TW_EACH_19, TW_EACH_18, TW_EACH_17, TW_EACH_16, TW_EACH_15,     \
+                    TW_EACH_14, TW_EACH_13, TW_EACH_12, TW_EACH_11, TW_EACH_10, TW_EACH_9,       \
+                    TW_EACH_8, TW_EACH_7, TW_EACH_6, TW_EACH_5, TW_EACH_4, TW_EACH_3, TW_EACH_2, \
                     TW_EACH_1)(m, __VA_ARGS__))
 
 /// `Self` is the type or its const form, so that one list serves reading and filling in.

@@ -158,6 +158,8 @@ struct BufferNode : Node {
   Buffer view_of;             // null: storage of its own
   Expr offset;                // of a view; null: 0
   Expr address;               // 64-bit address of a view_at; null otherwise
+  Expr peer;                  // of a view of shared memory: rank of the block in the cluster whose
+                              // memory it is; null: the own
   Expr safe_value;            // what an outside element reads as; null: 0
   Expr l2_persist;  // f64 constant: the share of a tensor that should stay in L2; null: no wish
   ReduceKind reduce = ReduceKind::sum;  // of a reducer
@@ -168,9 +170,9 @@ struct BufferNode : Node {
   bool manual_versions = false;
   bool may_alias = false;  // no_restrict
   bool relaxed = false;    // relaxed_global
-  TW_FIELDS(BufferNode, name, dtype, space, shape, strides, view_of, offset, address, safe_value,
-            l2_persist, reduce, propagate_nan, padding, align, versions, manual_versions, may_alias,
-            relaxed)
+  TW_FIELDS(BufferNode, name, dtype, space, shape, strides, view_of, offset, address, peer,
+            safe_value, l2_persist, reduce, propagate_nan, padding, align, versions,
+            manual_versions, may_alias, relaxed)
 };
 
 /// A box of a buffer: begin and extent per dimension.

@@ -15,7 +15,7 @@ template <class T>
 constexpr bool optional(std::string_view field) {
   if (std::is_same_v<T, Atomic>) return field == "value" || field == "compare" || field == "result";
   return field == "rbits" || field == "offset" || field == "address" || field == "safe_value" ||
-         field == "l2_persist" || field == "initial" || field == "else_body" ||
+         field == "l2_persist" || field == "peer" || field == "initial" || field == "else_body" ||
          field == "view_of" || (std::is_same_v<T, Launch> && field == "guard") ||
          (std::is_same_v<T, Launch> && field == "thread") ||
          (std::is_same_v<T, WarpOp> && field == "result") ||

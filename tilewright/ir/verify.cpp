@@ -191,12 +191,17 @@ void Verifier::check(const AsyncCopy& n) {
           "swizzle {}", n.swizzle);
   if (tensor) box(extents(loads ? n.src : n.dst, false), n.src.buffer.dtype(), n.swizzle);
   require(n.fold == CopyFold::none || (!loads && !elements), "only stores in bulk fold");
+  for (const Buffer& b : {n.src.buffer, n.dst.buffer, n.barrier}) {
+    require(!b || !b->peer, "{} is another block's, copies are of the own", b.name());
+  }
 }
 
 void Verifier::check(const Sync& n) {
   const bool on_phases = n.code <= SyncCode::phase_try_wait;
   require(!n.barrier == !on_phases, "a barrier goes with phases");
   if (n.barrier) phases(n.barrier, n.at);
+  require(!n.barrier || !n.barrier->peer || n.code == SyncCode::phase_arrive,
+          "{} at a barrier of another block", enum_name(n.code));
   require(!n.result == (n.code != SyncCode::phase_try_wait), "the result of {}", enum_name(n.code));
   if (n.result) typed(n.result, bool_, "the result");
   const bool counts = n.code == SyncCode::copies_wait || n.code == SyncCode::bulk_wait ||

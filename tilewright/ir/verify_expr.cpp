@@ -179,6 +179,9 @@ void Verifier::declaration(const Buffer& buffer) {
             b.l2_persist);
   }
   require(!b.view_of || !b.address, "{} views a buffer and an address", buffer.name());
+  require(!b.peer || (b.view_of && buffer.root().space() == MemSpace::shared),
+          "{} has a peer, which is for views of shared memory", buffer.name());
+  integer(b.peer, "the peer");
 }
 
 }  // namespace tw::ir

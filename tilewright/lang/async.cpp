@@ -5,6 +5,7 @@
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/bulk.h"
+#include "tilewright/lang/blocks.h"
 #include "tilewright/lang/loops.h"
 #include "tilewright/lang/threads.h"
 #include "tilewright/lang/trace.h"
@@ -56,6 +57,11 @@ void check_sides(const Site& site, const Region& src, const Region& dst, bool lo
     throw Error(code, site.where, "{}: from {} to {} memory, it must be from {}", site.name,
                 ir::enum_name(src.buffer().space()), ir::enum_name(dst.buffer().space()),
                 loads ? "global to shared" : "shared to global");
+  }
+  const Region& near = loads ? dst : src;
+  if (near.buffer()->peer) {
+    throw Error(code, site.where, "{}: {} is another block's, engines copy to and from the own",
+                site.name, near.buffer().name());
   }
   if (src.dtype() == dst.dtype()) return;
   throw Error(code, site.where, "{}: from {} to {}, engines don't convert", site.name, src.dtype(),
@@ -133,24 +139,25 @@ void wait_group(int64_t n, SourceLoc where) {
 
 // ---- barriers with phases ----
 
-PhaseBarriers barrier(const std::vector<int64_t>& arrivals, std::string_view name,
-                      SourceLoc where) {
-  const Site site{"barrier", where};
+namespace {
+
+PhaseBarriers make_barriers(const Site& site, const std::vector<int64_t>& arrivals,
+                            std::string_view name) {
+  const SourceLoc where = site.where;
   Trace& trace = Trace::in_launch(site);
   for (const int64_t count : arrivals) {
     if (count >= 1 && count < int64_t{1} << 20) continue;
-    throw Error(codes::sync_03, where, "barrier: {} arrivals a phase, it must be 1 to 1048575",
-                count);
+    throw Error(codes::sync_03, where, "{}: {} arrivals a phase, it must be 1 to 1048575",
+                site.name, count);
   }
-  if (arrivals.empty()) throw Error({}, where, "barrier: it is of no barriers");
+  if (arrivals.empty()) throw Error({}, where, "{}: it is of no barriers", site.name);
   if (trace.crosses_loop({trace.enclosing(ScopeKind::launch), 0})) {
-    throw Error({}, where, "barrier: inside a loop, where each turn would make it anew")
+    throw Error({}, where, "{}: inside a loop, where each turn would make it anew", site.name)
         .help("make it before the loop; its phases follow each other there");
   }
   const ir::Buffer buffer =
       trace.allocate(MemSpace::shared, u64, {ir::index(static_cast<int64_t>(arrivals.size()))},
                      std::string(name), where);
-  const PhaseBarriers result(buffer);
   if_(Operand(elect(0, where), where), [&] {
     for (size_t i = 0; i < arrivals.size(); ++i) {
       const PhaseBarrier one(buffer, ir::index(static_cast<int64_t>(i)));
@@ -158,8 +165,23 @@ PhaseBarriers barrier(const std::vector<int64_t>& arrivals, std::string_view nam
     }
     emit_sync(site, SyncCode::fence_phases);
   });
-  trace.emit(ir::make<ir::Barrier>(
+  return PhaseBarriers(buffer);
+}
+
+}  // namespace
+
+PhaseBarriers barrier(const std::vector<int64_t>& arrivals, std::string_view name,
+                      SourceLoc where) {
+  const Site site{"barrier", where};
+  const PhaseBarriers result = make_barriers(site, arrivals, name);
+  Trace::in_launch(site).emit(ir::make<ir::Barrier>(
       where, [&](ir::Barrier& n) { n.reason = std::string(name) + " is initialized"; }));
+  return result;
+}
+PhaseBarriers cluster_barrier(const std::vector<int64_t>& arrivals, std::string_view name,
+                              SourceLoc where) {
+  const PhaseBarriers result = make_barriers({"cluster_barrier", where}, arrivals, name);
+  cluster_sync(where);
   return result;
 }
 
@@ -169,6 +191,10 @@ PhaseBarrier PhaseBarriers::operator[](const Operand& i) const {
 
 void PhaseBarrier::arrive(SourceLoc where) const {
   emit_sync({"arrive", where}, SyncCode::phase_arrive, {}, this);
+}
+void PhaseBarrier::arrive_remote(const Operand& rank) const {
+  const PhaseBarrier there(remote(Buffer(buffer_), rank).ir(), at_);
+  emit_sync({"arrive_remote", rank.where()}, SyncCode::phase_arrive, {}, &there);
 }
 void PhaseBarrier::arrive_expect(const Operand& bytes) const {
   const Site site{"arrive_expect", bytes.where()};

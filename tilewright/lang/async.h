@@ -30,6 +30,9 @@ class PhaseBarrier {
   PhaseBarrier() = default;
   PhaseBarrier(ir::Buffer buffer, ir::Expr at) : buffer_(std::move(buffer)), at_(std::move(at)) {}
   void arrive(SourceLoc where = SourceLoc::here()) const;
+  /// Arrives at the same barrier of another block of the cluster, which must have made it: a
+  /// cluster_barrier.
+  void arrive_remote(const Operand& rank) const;
   /// Announces bytes that copies will bring in this phase; the first arrives, too.
   void arrive_expect(const Operand& bytes) const;
   void expect(const Operand& bytes) const;
@@ -59,6 +62,11 @@ class PhaseBarriers {
 /// Barriers for so many arrivals a phase (1 or more, E-SYNC-03); not inside a loop.
 PhaseBarriers barrier(const std::vector<int64_t>& arrivals, std::string_view name = "barrier",
                       SourceLoc where = SourceLoc::here());
+/// The same in every block of a cluster; none goes on before all have made theirs, so that others
+/// may arrive there.
+PhaseBarriers cluster_barrier(const std::vector<int64_t>& arrivals,
+                              std::string_view name = "barrier",
+                              SourceLoc where = SourceLoc::here());
 
 // ---- bulk copies (TMA) ----
 /// By descriptor: a box of a parameter, cut off at the tensor's edges. In bulk: neighbors,

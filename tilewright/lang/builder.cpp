@@ -200,6 +200,9 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
     indices.emplace_back(vars.back());
   }
   trace_.threads = threads;
+  trace_.cluster = cluster;
+  trace_.grid = extents;
+  trace_.block_vars = vars;
   trace_.thread = {};
   trace_.named.clear();
   trace_.static_bytes = 0;

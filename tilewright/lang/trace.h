@@ -152,6 +152,9 @@ class Trace {
   ir::RasterOrder raster = ir::RasterOrder::none;  // of the launch that is open
   int64_t raster_panel = 0;
   std::vector<int64_t> threads;  // of the launch that is open; empty: not fixed
+  std::vector<int64_t> cluster;  // likewise; empty: none
+  std::vector<ir::Expr> grid;
+  std::vector<ir::Var> block_vars;
   ir::Var thread;                // its index of threads, once that was asked for
   std::set<int64_t> named;       // ids of its barriers
   int64_t static_bytes = 0;      // of static shared memory in the launch that is open

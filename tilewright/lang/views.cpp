@@ -4,6 +4,7 @@
 #include "tilewright/base/codes.h"
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
+#include "tilewright/lang/blocks.h"
 #include "tilewright/lang/buffer.h"
 #include "tilewright/lang/tile_ops.h"
 #include "tilewright/lang/trace.h"
@@ -29,6 +30,7 @@ struct View {
   DType dtype;
   std::vector<ir::Expr> shape, strides;  // no strides: compact
   ir::Expr offset = ir::index(0);        // in elements of the view, in the root's storage
+  ir::Expr peer = {};                    // null: as of the buffer
 
   Buffer finish(const Site& site) {
     Trace& trace = Trace::in_launch(site);
@@ -42,6 +44,7 @@ struct View {
       for (ir::Expr& e : *list) e = fixed(trace, e, site.where);
     }
     offset = fixed(trace, offset, site.where);
+    if (peer) peer = fixed(trace, peer, site.where);
     const ir::Buffer view = ir::make<ir::BufferNode>(site.where, [&](ir::BufferNode& n) {
       n.name = of.name() + "_" + std::string(site.name.substr(0, site.name.find('_')));
       n.dtype = dtype;
@@ -49,6 +52,7 @@ struct View {
       n.shape = shape;
       n.strides = strides;
       n.view_of = of;
+      n.peer = peer ? peer : of->peer;
       if (!ir::is_int(offset, 0)) n.offset = offset;
     });
     trace.allocate(view);
@@ -220,6 +224,27 @@ Buffer slice_view(const Region& region) {
     view.shape.push_back(extent);
   }
   return view.finish(site);
+}
+
+Buffer remote(const Buffer& buffer, const Operand& rank) {
+  const Site site{"remote", rank.where()};
+  const ir::Buffer& b = buffer.ir();
+  int64_t blocks = 1;
+  for (const int64_t extent : Trace::in_launch(site).cluster) blocks *= extent;
+  if (blocks == 1) {
+    throw Error({}, site.where, "remote: the launch has no clusters, {} is this block's alone",
+                b.name())
+        .help("give .cluster in the options of k.launch, or in the schedule");
+  }
+  if (b.space() != MemSpace::shared) {
+    throw Error({}, site.where, "remote: {} is in {} memory, other blocks reach shared memory",
+                b.name(), ir::enum_name(b.space()));
+  }
+  const ir::Expr peer = as_index(site, rank.value());
+  if (const auto known = ir::as_int(peer); known && (*known < 0 || *known >= blocks)) {
+    throw Error({}, site.where, "remote: there is no block {} in a cluster of {}", *known, blocks);
+  }
+  return View{b, b.dtype(), b.shape(), b->strides, offset_of(b), peer}.finish(site);
 }
 
 namespace {

@@ -91,6 +91,10 @@ class ThreadCheck : public ir::Visitor {
             .help("give .cooperative = true in the options of k.launch");
       }
     }
+    const bool of_cluster = n.code == SyncCode::cluster_arrive ||
+                            n.code == SyncCode::cluster_arrive_relaxed ||
+                            n.code == SyncCode::cluster_wait;
+    if (of_cluster && code_.is_divergent(stmt)) divergent_barrier(stmt, "a barrier of the cluster");
     const auto at = n.at.empty() ? std::nullopt : ir::as_int(n.at[0]);
     if (!n.barrier || !at) return;
     if (n.code == SyncCode::phase_init) arrivals_[n.barrier][*at] = ir::as_int(n.value).value_or(0);

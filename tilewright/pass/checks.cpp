@@ -3,6 +3,7 @@
 #include "tilewright/ir/options.h"
 #include "tilewright/pass/check_async.h"
 #include "tilewright/pass/check_bounds.h"
+#include "tilewright/pass/check_clusters.h"
 #include "tilewright/pass/check_epochs.h"
 #include "tilewright/pass/check_flow.h"
 #include "tilewright/pass/check_init.h"
@@ -33,7 +34,7 @@ void check_program(const ir::Program& program, Diagnostics& diagnostics) {
   check_form(program, diagnostics);
   if (diagnostics.has_errors()) return;
   for (const Check check : {check_ops, check_epochs, check_pipeline, check_init, check_bounds,
-                            check_race, check_threads, check_async}) {
+                            check_race, check_threads, check_clusters, check_async}) {
     check(program, diagnostics);
   }
 }

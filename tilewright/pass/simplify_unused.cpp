@@ -82,7 +82,7 @@ class CountUses : public ir::Visitor {
     for (const auto* list : {&buffer->shape, &buffer->strides}) {
       for (const Expr& e : *list) visit(e);
     }
-    for (const Expr* e : {&buffer->offset, &buffer->address, &buffer->safe_value}) {
+    for (const Expr* e : {&buffer->offset, &buffer->address, &buffer->peer, &buffer->safe_value}) {
       if (*e) visit(*e);
     }
     in_declaration_ = outer;

@@ -76,7 +76,7 @@ bool ThreadCode::varies(const ir::Buffer& buffer) const {
     return std::any_of(list.begin(), list.end(), [&](const Expr& e) { return varies(e); });
   };
   for (ir::Buffer b = buffer; b && b->view_of; b = b->view_of) {
-    if (varies(b->offset) || any(b->strides)) return true;
+    if (varies(b->offset) || varies(b->peer) || any(b->strides)) return true;
   }
   return buffer && varies(buffer.root()->address);
 }

@@ -63,6 +63,7 @@ TEST(EmitGolden, RmsNorm) { expect_golden_kernel("rms_norm"); }
 TEST(EmitGolden, ControlFlow) { expect_golden_kernel("control_flow"); }
 TEST(EmitGolden, Effects) { expect_golden_kernel("effects"); }
 TEST(EmitGolden, Async) { expect_golden_kernel("async"); }
+TEST(EmitGolden, Clusters) { expect_golden_kernel("clusters"); }
 TEST(EmitGolden, Views) { expect_golden_kernel("views"); }
 TEST(EmitGolden, Fp8) { expect_golden_kernel("fp8"); }
 

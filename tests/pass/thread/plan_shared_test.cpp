@@ -105,6 +105,12 @@ TEST(PlanShared, WhatEnginesUseSharesNothing) {
       (Places{{"a", 0}, {"b", 0}, {"m", 256}}));
 }
 
+TEST(PlanShared, WhatOtherBlocksReachSharesNothing) {
+  const std::string body = " X[t] = o[63 - t] barrier b[t] = X[t] barrier X[t] = b[63 - t]";
+  EXPECT_EQ(plan("a[t] = X[t] view o: f32[64] shared of a barrier" + body), kShared);
+  EXPECT_EQ(plan("a[t] = X[t] view o: f32[64] shared of a with peer=g barrier" + body), kApart);
+}
+
 TEST(PlanShared, ViewsAreTheirBuffer) {
   EXPECT_EQ(plan("view v: u32[64] shared of a v[t] = u32(1) barrier b[t] = 1.0 barrier "
                  "X[t] = bitcast(v[t], f32)"),

@@ -289,10 +289,20 @@ class InsertBarriers {
                        wait.code == ir::SyncCode::bulk_wait_read;
     if (waits) merge(pending_, in_flight_);
   }
+  static bool is_arrival(const Stmt& stmt) {
+    const auto* sync = stmt.try_as<ir::Sync>();
+    return sync != nullptr && sync->code == ir::SyncCode::cluster_arrive;
+  }
   void sync(const Stmt& stmt, std::vector<Stmt>& out) {
+    using ir::SyncCode;
+    const SyncCode code = stmt.as<ir::Sync>().code;
+    // All threads of the block are there, too. Between the halves of a barrier of the cluster
+    // others may have touched something.
+    const bool met = code == SyncCode::grid ||
+                     (code == SyncCode::cluster_wait && !out.empty() && is_arrival(out.back()));
     out.push_back(stmt);
     follow_engines(stmt);
-    if (stmt.as<ir::Sync>().code == ir::SyncCode::grid) pending_.clear();
+    if (met) pending_.clear();
   }
 
   /// A body that runs again after itself, `at_end` being touched at the end of each turn.

@@ -25,7 +25,8 @@ bool publishes(const Stmt& stmt) {
   if (const auto* warp = stmt.try_as<ir::WarpOp>()) return warp->code == ir::WarpCode::sync_warp;
   if (const auto* sync = stmt.try_as<ir::Sync>()) {
     return sync->code == ir::SyncCode::phase_arrive ||
-           sync->code == ir::SyncCode::phase_arrive_expect || sync->code == ir::SyncCode::grid;
+           sync->code == ir::SyncCode::phase_arrive_expect || sync->code == ir::SyncCode::grid ||
+           sync->code == ir::SyncCode::cluster_arrive;
   }
   // Results of the block come with barriers, which later passes put in.
   const auto* atomic = stmt.try_as<ir::Atomic>();

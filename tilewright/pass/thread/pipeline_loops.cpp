@@ -49,6 +49,17 @@ Uses uses_of(const Stmt& stmt) {
   return uses;
 }
 
+/// Whether blocks wait for each other in it: what they write then isn't known before.
+bool joins_blocks(const Stmt& body) {
+  bool found = false;
+  ir::for_each_stmt(body, [&](const Stmt& s) {
+    const auto* sync = s.try_as<ir::Sync>();
+    found = found || (sync != nullptr && (sync->code == ir::SyncCode::grid ||
+                                          sync->code == ir::SyncCode::cluster_wait));
+  });
+  return found;
+}
+
 std::vector<Stmt> statements_of(const Stmt& body) {
   const auto* seq = body.try_as<ir::Seq>();
   return seq == nullptr ? std::vector<Stmt>{body} : seq->stmts;
@@ -142,6 +153,7 @@ class PipelineLoops : public ir::Rewriter {
       if (!ir::is_int(loop->lo, 0) || !ir::is_int(loop->step, 1)) {
         return serial(*loop, "it doesn't count from 0 in steps of 1");
       }
+      if (joins_blocks(loop->body)) return serial(*loop, "blocks wait for each other in it");
       Plan plan = plan_for(*loop);
       if (plan.loads.empty()) {
         return serial(*loop,

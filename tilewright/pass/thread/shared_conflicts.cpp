@@ -42,7 +42,7 @@ class Mentions : public ir::Visitor {
     for (const auto* list : {&buffer.shape, &buffer.strides}) {
       for (const ir::Expr& e : *list) visit(e);
     }
-    for (const ir::Expr& e : {buffer.offset, buffer.address}) {
+    for (const ir::Expr& e : {buffer.offset, buffer.address, buffer.peer}) {
       if (e) visit(e);
     }
   }
@@ -181,6 +181,8 @@ SharedConflicts shared_conflicts(const ir::Launch& launch) {
     if (const auto* alloc = s.try_as<ir::Alloc>(); alloc != nullptr && is_shared(alloc->buffer)) {
       conflicts[alloc->buffer];
       if (alloc->buffer->relaxed) apart.insert(alloc->buffer);
+    } else if (alloc != nullptr && alloc->buffer->peer) {
+      apart.insert(alloc->buffer.root());
     } else if (s.is<ir::AsyncCopy>() || s.is<ir::Sync>()) {
       join(&apart, mentions(s));
     }

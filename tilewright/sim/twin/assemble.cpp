@@ -111,6 +111,7 @@ int Assembler::buffer(const ir::Buffer& buffer) {
   }
   b.offset = fresh();
   b.address = fresh();
+  b.peer = fresh();
   const auto number = static_cast<int>(code_.buffers.size());
   b.root = is_root ? number : root;
   code_.buffers.push_back(std::move(b));
@@ -133,6 +134,7 @@ void Assembler::bind_view(int number, const ir::Node* node) {
   for (size_t dim = 0; dim < b.shape.size(); ++dim) set(b.strides[dim], strides[dim]);
   set(b.offset, buffer.offset);
   if (buffer.address) set(b.address, buffer.address);
+  if (buffer.peer) set(b.peer, buffer.peer);
 }
 
 LaunchCode Assembler::assemble(const ir::Launch& launch) {

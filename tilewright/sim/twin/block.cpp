@@ -45,8 +45,9 @@ uint64_t LaunchState::next_random() {  // splitmix64
   return z ^ (z >> 31);
 }
 
-Block::Block(LaunchState& launch, int64_t number)
+Block::Block(LaunchState& launch, Cluster& cluster, int64_t number)
     : launch_(launch),
+      cluster_(cluster),
       number_(number),
       at_(place_in(number, launch.grid)),
       order_(launch.intervals, static_cast<int32_t>(number),
@@ -80,6 +81,18 @@ void Block::report(FindingKind kind, const ir::Node* node, const std::string& te
 }
 
 Block::Status Block::run() {
+  const int64_t before = launch_.result->instructions;
+  const Status status = run_all();
+  is_idle_ = launch_.result->instructions == before;
+  if (status == Status::done) {
+    has_ended_ = true;
+    --cluster_.running;
+    if (cluster_.blocks.size() > 1 && !launch_.stopped) check_end();
+  }
+  return status;
+}
+
+Block::Status Block::run_all() {
   const auto warps = static_cast<int32_t>((threads_.size() + kLanes - 1) / kLanes);
   std::vector<int32_t> order(static_cast<size_t>(warps));
   std::iota(order.begin(), order.end(), 0);
@@ -108,6 +121,7 @@ Block::Status Block::run() {
     }
     if (resolve_barrier() || advance_some_task()) continue;
     if (all_are(Thread::State::at_grid)) return Status::at_grid;
+    if (cluster_.running > 1) return Status::waiting;
     report_stuck();
     launch_.stopped = true;
     return Status::done;
@@ -235,13 +249,16 @@ std::string Block::whereabouts(int32_t thread) const {
   }
   if (t.state == Thread::State::at_group) return format("waits for copies ({})", position);
   if (t.state == Thread::State::at_grid) return format("waits for the grid ({})", position);
+  if (t.state == Thread::State::at_cluster) {
+    return format("waits at the barrier of the cluster ({}), where {} of {} threads have arrived",
+                  position, cluster_.arrived, cluster_.threads - cluster_.ended);
+  }
   const auto& barrier = *static_cast<const ir::Barrier*>(node);
   if (barrier.id == 0) return format("waits at another one ({})", position);
   return format("waits at barrier {} ({}), where {} of {} threads are", barrier.id, position,
                 meetings_[static_cast<size_t>(barrier.id)].arrived, barrier.threads);
 }
 
-/// All threads wait, or have ended, and nobody can go on.
 void Block::report_stuck() {
   const auto at = [&](int64_t id) {
     return std::find_if(threads_.begin(), threads_.end(), [&](const Thread& t) {
@@ -280,6 +297,21 @@ void Block::report_stuck() {
         FindingKind::deadlock, node_at(*first),
         format("{} {}, thread {} {}", thread_text(number_of(*first)),
                whereabouts(number_of(*first)), number_of(*other), whereabouts(number_of(*other))));
+    return;
+  }
+  if (const auto first = in(Thread::State::at_cluster); first != threads_.end()) {
+    std::string text =
+        format("{} {}", thread_text(number_of(*first)), whereabouts(number_of(*first)));
+    for (const auto& block : cluster_.blocks) {
+      const auto other = std::find_if(
+          block->threads_.begin(), block->threads_.end(),
+          [](const Thread& t) { return !t.in_cluster && t.state != Thread::State::ended; });
+      if (other == block->threads_.end()) continue;
+      const int32_t number = block->number_of(*other);
+      text += format("; {} {}", block->thread_text(number), block->whereabouts(number));
+      break;
+    }
+    report(FindingKind::deadlock, node_at(*first), text);
     return;
   }
   const auto first = at(1);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tilewright/sim/twin/cluster.h"
 #include "tilewright/sim/twin/code.h"
 #include "tilewright/sim/twin/engines.h"
 #include "tilewright/sim/twin/memory.h"
@@ -27,8 +28,8 @@ struct LaunchState {
   const LaunchCode& code;
   const TwinOptions& options;
   TwinResult* result;
-  std::string kernel;  // its name in findings
-  std::vector<int64_t> grid;
+  std::string kernel;                  // its name in findings
+  std::vector<int64_t> grid, cluster;  // of one rank
   std::vector<Memory>* memories = nullptr;
   Intervals intervals;
   /// What the last release at a location in global memory has passed on.
@@ -49,11 +50,22 @@ struct LaunchState {
 };
 
 struct Thread {
-  enum class State : uint8_t { ready, at_warp, at_barrier, at_phase, at_group, at_grid, ended };
+  enum class State : uint8_t {
+    ready,
+    at_warp,
+    at_barrier,
+    at_phase,
+    at_group,
+    at_grid,
+    at_cluster,
+    ended
+  };
   State state = State::ready;
   uint32_t pc = 0;  // of the instruction that is next, or that it waits at
   int64_t steps = 0;
-  bool through_grid = false;  // all blocks have met where it waits
+  bool through_grid = false;   // all blocks have met where it waits
+  bool in_cluster = false;     // it has arrived at the cluster's barrier, and not waited yet
+  uint64_t cluster_phase = 0;  // in which it has arrived
   Bits* regs = nullptr;
   std::byte* local = nullptr;
   uint8_t* written = nullptr;  // of its local bytes
@@ -75,12 +87,19 @@ struct MemoryFence {
 /// Hidden, so that its parts in several files call each other directly.
 class [[gnu::visibility("hidden")]] Block {
  public:
-  Block(LaunchState& launch, int64_t number);
+  Block(LaunchState& launch, Cluster& cluster, int64_t number);
 
-  enum class Status : uint8_t { working, at_grid, done };
-  /// Runs the threads until all have ended (or the launch is stopped), or until nothing but loops
-  /// has happened for a while: perhaps they wait for another block.
+  enum class Status : uint8_t { working, waiting, at_grid, done };
+  /// Runs the threads until all have ended (or the launch is stopped), until nothing but loops
+  /// has happened for a while: perhaps they wait for another block; or until all of them do wait
+  /// and only other blocks of the cluster can change that.
   Status run();
+  /// Whether the last run has executed nothing.
+  bool is_idle() const { return is_idle_; }
+  bool has_ended() const { return has_ended_; }
+  Cluster& cluster() const { return cluster_; }
+  /// All threads wait, or have ended, and nobody can go on.
+  void report_stuck();
 
   /// At a barrier of the grid: adds what the block's threads know, and lets them go on with what
   /// all blocks do.
@@ -151,7 +170,16 @@ class [[gnu::visibility("hidden")]] Block {
   void arrive(int32_t thread, const BarrierCode& barrier);
   bool resolve_barrier();
   void fold(const BarrierCode& barrier);
-  void report_stuck();
+  Status run_all();
+
+  // Clusters (cluster.cpp)
+  bool arrive_at_cluster(Thread& t, const ir::Sync& sync);
+  bool wait_for_cluster(Thread& t, const ir::Sync& sync);
+  void end_in_cluster(Thread& t);
+  void settle_cluster();
+  Block* peer(const Thread& t, const Access& access);
+  Block* home_of(const Memory* memory);
+  void check_end();
 
   // Words
   int32_t number_of(const Thread& t) const { return static_cast<int32_t>(&t - threads_.data()); }
@@ -164,6 +192,7 @@ class [[gnu::visibility("hidden")]] Block {
   void report(FindingKind kind, const ir::Node* node, const std::string& text);
 
   LaunchState& launch_;
+  Cluster& cluster_;
   int64_t number_;
   std::vector<int64_t> at_;  // its place in the grid
   BlockOrder order_;
@@ -178,6 +207,7 @@ class [[gnu::visibility("hidden")]] Block {
   Engines engines_;
   int64_t quantum_ = 0;   // iterations that the thread may still run before others have their turn
   bool changed_ = false;  // some thread began to wait, went on or ended
+  bool is_idle_ = false, has_ended_ = false;
 };
 
 /// `[0, 3]` of a block's number.

@@ -70,6 +70,7 @@ struct BufferCode {
   std::vector<Reg> shape, strides;
   Reg offset = 0;        // in elements
   Reg address = 0;       // of a view at an address
+  Reg peer = 0;          // of a view of another block's memory: the block's rank in the cluster
   int64_t base = 0;      // of roots: bytes from the beginning of their memory
   int64_t bytes = 0;     // of local and shared roots
   int64_t row_bits = 0;  // of roots with padding: of a row without it

@@ -43,9 +43,12 @@ struct Task {
 };
 using TaskPtr = std::shared_ptr<Task>;
 
+class Block;
+
 /// A barrier with phases.
 struct Phases {
-  int64_t byte = 0;  // in shared memory
+  Block* home = nullptr;  // whose shared memory it lies in
+  int64_t byte = 0;       // in shared memory
   const ir::Node* init = nullptr;
   IntervalId initialized = 0;
   int64_t count = 0, pending = 0;  // arrivals

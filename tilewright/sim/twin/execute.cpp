@@ -206,10 +206,11 @@ void Block::execute(int32_t number) {
         t.pc = pc;
         if (sync(t, code.syncs[in.a])) break;
         const SyncOpCode& op = code.syncs[in.a];
-        return leave(launch_.stopped                       ? Thread::State::ended
-                     : op.phases >= 0                      ? Thread::State::at_phase
-                     : op.node->code == ir::SyncCode::grid ? Thread::State::at_grid
-                                                           : Thread::State::at_group);
+        return leave(launch_.stopped                               ? Thread::State::ended
+                     : op.phases >= 0                              ? Thread::State::at_phase
+                     : op.node->code == ir::SyncCode::grid         ? Thread::State::at_grid
+                     : op.node->code == ir::SyncCode::cluster_wait ? Thread::State::at_cluster
+                                                                   : Thread::State::at_group);
       }
       case Code::print:
         print(t, code.messages[in.a]);
@@ -227,7 +228,8 @@ void Block::execute(int32_t number) {
         return leave(Thread::State::ended);
       }
       case Code::end:
-        return leave(Thread::State::ended);
+        leave(Thread::State::ended);
+        return end_in_cluster(t);
     }
   }
 }
@@ -337,15 +339,18 @@ bool Block::locate_at(const Thread& t, const Access& access, const Index& index,
         what = "its array";
       }
       break;
-    case Space::shared:
-      target->memory = &shared_;
-      target->data = shared_.data() + target->byte;
+    case Space::shared: {
+      Block* const home = b.buffer->peer ? peer(t, access) : this;
+      if (home == nullptr) return false;
+      target->memory = &home->shared_;
+      target->data = home->shared_.data() + target->byte;
       if (target->byte < root.base || target->byte + target->bytes > root.base + root.bytes) {
         what = "its buffer";
-      } else if (!shared_.holds(target->byte, target->bytes)) {
+      } else if (!home->shared_.holds(target->byte, target->bytes)) {
         what = "the block's shared memory";
       }
       break;
+    }
     case Space::global: {
       std::vector<Memory>& memories = *launch_.memories;
       if (b.buffer->address) {
@@ -491,7 +496,8 @@ Bits Block::exchange(Thread& t, uint32_t number, const AtomicCode& atomic) {
     std::memcpy(target.data, &now, bytes);
     target.memory->mark_written(target.byte, target.bytes);
   }
-  auto& released = target.memory == &shared_ ? released_ : launch_.released;
+  Block* const home = home_of(target.memory);
+  auto& released = home != nullptr ? home->released_ : launch_.released;
   if (atomic.acquires) {
     const auto from = released.find(target.data);
     if (from != released.end()) order_.acquire(me, from->second, access.block_scope);

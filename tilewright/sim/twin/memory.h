@@ -92,6 +92,13 @@ class Memory {
   bool is_watched() const { return shift_ >= 0; }
   /// The unit that has a byte.
   int64_t unit_of(int64_t byte) const { return byte >> shift_; }
+  template <class F>
+  void for_each_trace(F f) const {
+    for (const std::unique_ptr<Page>& page : pages_) {
+      if (page == nullptr) continue;
+      for (const Trace& trace : *page) f(trace);
+    }
+  }
   Trace& trace(int64_t unit) {
     const std::unique_ptr<Page>& page = pages_[static_cast<size_t>(unit / kPage)];
     return page != nullptr ? (*page)[static_cast<size_t>(unit % kPage)] : new_trace(unit);

@@ -71,6 +71,11 @@ class BlockOrder {
   /// Whether it did so before whoever has these clocks.
   bool knows(const Clocks& clocks, IntervalId id) const;
 
+  /// Whether the thread knows that another block has begun.
+  bool has_met(int32_t thread, int32_t block) const {
+    return !foreign_.empty() && foreign_[static_cast<size_t>(thread)].contains(block);
+  }
+
   /// A new interval of an engine, which nobody knows.
   IntervalId begin_engine(int32_t engine);
   /// Adds what the engine has done until now, up to the interval, to the clocks.

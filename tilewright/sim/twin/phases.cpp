@@ -32,19 +32,21 @@ Phases* Block::phases_at(Thread& t, uint32_t number, bool init) {
     return nullptr;
   }
   const int32_t thread = number_of(t);
+  Block& home = *home_of(target.memory);
   if (init) {
     touch(t, number, target, Touch::write);
-    shared_.mark_written(target.byte, target.bytes);
-    Phases& phases = engines_.phases[target.byte];
+    home.shared_.mark_written(target.byte, target.bytes);
+    Phases& phases = home.engines_.phases[target.byte];
     phases = Phases{};
+    phases.home = &home;
     phases.byte = target.byte;
     phases.init = access.node;
     phases.initialized = order_.now(thread);
     return &phases;
   }
   touch(t, number, target, Touch::atomic);
-  const auto at = engines_.phases.find(target.byte);
-  if (at != engines_.phases.end() && shared_.was_written(target.byte, target.bytes)) {
+  const auto at = home.engines_.phases.find(target.byte);
+  if (at != home.engines_.phases.end() && home.shared_.was_written(target.byte, target.bytes)) {
     return &at->second;
   }
   report(FindingKind::uninitialized_read, access.node,
@@ -106,7 +108,7 @@ bool Block::sync(Thread& t, const SyncOpCode& op) {
     case SyncCode::phase_arrive_expect:
       if (code == SyncCode::phase_arrive_expect) phases->bytes += value;
       order_.release(me, &phases->arrivals, false);
-      arrive_at(*phases, op.node, thread_text(me));
+      phases->home->arrive_at(*phases, op.node, thread_text(me));
       return !launch_.stopped;
     case SyncCode::phase_arrive_copies: {
       LateArrival late;
@@ -166,6 +168,11 @@ bool Block::sync(Thread& t, const SyncOpCode& op) {
       order_.release(me, &passed.known, block_only);
       return true;
     }
+    case SyncCode::cluster_arrive:
+    case SyncCode::cluster_arrive_relaxed:
+      return arrive_at_cluster(t, *op.node);
+    case SyncCode::cluster_wait:
+      return wait_for_cluster(t, *op.node);
     case SyncCode::wait_previous:
     case SyncCode::trigger_next:
       return true;

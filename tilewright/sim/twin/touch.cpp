@@ -148,7 +148,8 @@ void Block::report_race(const Actor& actor, const Record& me, Touch how, const R
   if (then.block == number_ && (was_copied || actor.task != nullptr)) {
     text += " with no barrier or wait for the copy between";
   } else if (then.block != number_) {
-    text += format(" of block {}; only atomics and the end of a launch order blocks", at_);
+    text += format(" of block {}; only {}atomics and the end of a launch order blocks", at_,
+                   cluster_.blocks.size() > 1 ? "barriers of the cluster, " : "");
   } else if (then.thread / kLanes == thread / kLanes) {
     text += " with no sync_warp or barrier between";
   } else {

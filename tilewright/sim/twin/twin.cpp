@@ -61,6 +61,7 @@ class Run {
   LaunchCode code_of(const ir::Launch& launch);
   void set_buffers(const Assembler& assembler, LaunchCode* code);
   void watch(const LaunchCode& code);
+  std::deque<int64_t> chosen_blocks(LaunchState& state) const;
   /// False when the program stopped.
   bool launch(const ir::Launch& launch);
 
@@ -173,8 +174,8 @@ void plan_accesses(LaunchCode* code) {
     const BufferCode& b = code->buffers[static_cast<size_t>(a.buffer)];
     const BufferCode& root = code->buffers[static_cast<size_t>(b.root)];
     const size_t rank = b.shape.size();
-    a.direct =
-        b.width >= 8 && root.padding_bits == 0 && !b.buffer->address && a.index.size() == rank;
+    a.direct = b.width >= 8 && root.padding_bits == 0 && !b.buffer->address && !b.buffer->peer &&
+               a.index.size() == rank;
     a.plain = b.plain && a.count == 1;
     a.truth = b.buffer.dtype().is_bool();
     a.space = b.space;
@@ -247,12 +248,47 @@ void Run::watch(const LaunchCode& code) {
   }
 }
 
+/// The blocks to run, with all of their clusters, in the order in which they begin.
+std::deque<int64_t> Run::chosen_blocks(LaunchState& state) const {
+  std::deque<int64_t> blocks(options_.blocks.begin(), options_.blocks.end());
+  if (blocks.empty()) {
+    blocks.resize(static_cast<size_t>(points_in(state.grid)));
+    std::iota(blocks.begin(), blocks.end(), int64_t{0});
+  }
+  for (const int64_t block : blocks) {
+    TW_REQUIRE(block >= 0 && block < points_in(state.grid),
+               "{}: there is no block {} in a grid of {}", state.kernel, block, state.grid);
+  }
+  if (points_in(state.cluster) > 1 && !options_.blocks.empty()) {
+    std::deque<int64_t> all;
+    for (const int64_t block : blocks) {
+      for (const int64_t each : cluster_of(block, state)) {
+        if (std::ranges::find(all, each) == all.end()) all.push_back(each);
+      }
+    }
+    blocks = std::move(all);
+  }
+  if (options_.seed != 0) {
+    for (size_t i = blocks.size(); i-- > 1;) {
+      std::swap(blocks[i], blocks[state.next_random() % (i + 1)]);
+    }
+  }
+  return blocks;
+}
+
 bool Run::launch(const ir::Launch& launch) {
   const LaunchCode code = code_of(launch);
   LaunchState state(code, options_, &result_);
   state.kernel = launch.name.empty() ? program_.name : launch.name;
   state.memories = &memories_;
-  for (const ir::Expr& extent : launch.grid) state.grid.push_back(value_of(extent));
+  for (const ir::Expr& extent : launch.grid) {
+    const size_t dim = state.grid.size();
+    state.grid.push_back(value_of(extent));
+    state.cluster.push_back(dim < launch.cluster.size() ? launch.cluster[dim] : 1);
+    TW_REQUIRE(state.grid[dim] % state.cluster[dim] == 0,
+               "{}: extent {} of the grid is {}, clusters need a multiple of {}", state.kernel, dim,
+               state.grid[dim], state.cluster[dim]);
+  }
   for (const BufferCode& b : code.buffers) {
     if (b.space != Space::shared || b.bytes == 0 || b.base + b.bytes <= code.shared_bytes) continue;
     state.report(FindingKind::outside_storage, b.buffer.get(),
@@ -261,42 +297,52 @@ bool Run::launch(const ir::Launch& launch) {
   }
   watch(code);
 
-  std::deque<int64_t> waiting(options_.blocks.begin(), options_.blocks.end());
-  if (waiting.empty()) {
-    waiting.resize(static_cast<size_t>(points_in(state.grid)));
-    std::iota(waiting.begin(), waiting.end(), int64_t{0});
-  }
-  for (const int64_t block : waiting) {
-    TW_REQUIRE(block >= 0 && block < points_in(state.grid),
-               "{}: there is no block {} in a grid of {}", state.kernel, block, state.grid);
-  }
-  if (options_.seed != 0) {
-    for (size_t i = waiting.size(); i-- > 1;) {
-      std::swap(waiting[i], waiting[state.next_random() % (i + 1)]);
-    }
-  }
+  std::deque<int64_t> waiting = chosen_blocks(state);
   // Blocks run one after the other. One that only goes round in a loop may wait for another, so
-  // the next one begins and both take turns.
-  std::deque<std::unique_ptr<Block>> begun;
-  std::vector<std::unique_ptr<Block>> at_grid;
+  // the next one begins and both take turns; so do those of a cluster, which begin together.
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  std::deque<Block*> begun;
+  std::vector<Block*> at_grid;
   const size_t blocks = waiting.size();
+  size_t idle = 0;  // runs in which nothing happened, in a row
+  bool next = true;
   while ((!waiting.empty() || !begun.empty()) && !state.stopped) {
-    if (!waiting.empty()) {
-      begun.push_front(std::make_unique<Block>(state, waiting.front()));
-      waiting.pop_front();
+    if (!waiting.empty() && (next || begun.empty())) {
+      const std::vector<int64_t> numbers = cluster_of(waiting.front(), state);
+      for (const int64_t number : numbers) waiting.erase(std::ranges::find(waiting, number));
+      clusters.push_back(make_cluster(state, numbers));
+      for (const auto& block : clusters.back()->blocks) begun.push_front(block.get());
+      if (options_.seed != 0 && numbers.size() > 1) {
+        const auto first = static_cast<std::ptrdiff_t>(state.next_random() % numbers.size());
+        std::rotate(begun.begin(), begun.begin() + first,
+                    begun.begin() + static_cast<std::ptrdiff_t>(numbers.size()));
+      }
     }
-    std::unique_ptr<Block> block = std::move(begun.front());
+    Block* const block = begun.front();
     begun.pop_front();
     const Block::Status status = block->run();
-    if (status == Block::Status::working) begun.push_back(std::move(block));
+    const bool goes_on = status == Block::Status::working || status == Block::Status::waiting;
+    if (goes_on) begun.push_back(block);
+    idle = status == Block::Status::waiting && block->is_idle() ? idle + 1 : 0;
+    const bool stuck = idle > 0 && idle >= begun.size();
+    next = status == Block::Status::working || stuck ||
+           (!goes_on && block->cluster().running == 0) || status == Block::Status::at_grid;
+    if (stuck && waiting.empty()) {
+      block->report_stuck();
+      state.stopped = true;
+    }
+    if (status == Block::Status::done && block->cluster().running == 0) {
+      const Cluster* const ended = &block->cluster();
+      std::erase_if(clusters, [&](const auto& c) { return c.get() == ended; });
+    }
     if (status != Block::Status::at_grid) continue;
-    at_grid.push_back(std::move(block));
+    at_grid.push_back(block);
     if (at_grid.size() < blocks) continue;
     Clocks all;
-    for (const auto& each : at_grid) each->meet_grid(&all);
-    for (auto& each : at_grid) {
+    for (Block* each : at_grid) each->meet_grid(&all);
+    for (Block* each : at_grid) {
       each->leave_grid(all);
-      begun.push_back(std::move(each));
+      begun.push_back(each);
     }
     at_grid.clear();
   }

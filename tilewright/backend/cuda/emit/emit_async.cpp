@@ -155,18 +155,22 @@ void Emitter::sync(const ir::Sync& sync) {
   using ir::SyncCode;
   const std::string barrier = sync.barrier ? pointer(place(sync.barrier, sync.at)) : "";
   const auto operand = [&] { return value(ir::cast(u32, sync.value)).s; };
+  const char* of_cluster = in_cluster_ ? "_cluster" : "";
   switch (sync.code) {
     case SyncCode::phase_init:
     case SyncCode::phase_expect:
     case SyncCode::phase_arrive_expect:
-    case SyncCode::phase_wait:
       return line(format("{}({}, {});", enum_name(sync.code), barrier, operand()));
+    case SyncCode::phase_wait:
+      return line(format("phase_wait{}({}, {});", of_cluster, barrier, operand()));
     case SyncCode::phase_arrive:
+      return line(format("phase_arrive{}({});", sync.barrier->peer ? "_peer" : "", barrier));
     case SyncCode::phase_arrive_copies:
       return line(format("{}({});", enum_name(sync.code), barrier));
     case SyncCode::phase_try_wait: {
       const std::string parity = operand(), result = names_.make(sync.result.name());
-      line(format("const bool {} = phase_try_wait({}, {});", result, barrier, parity));
+      line(
+          format("const bool {} = phase_try_wait{}({}, {});", result, of_cluster, barrier, parity));
       vars_[sync.result] = result;
       return;
     }
@@ -188,6 +192,9 @@ void Emitter::sync(const ir::Sync& sync) {
       return line("__threadfence_system();");
     case SyncCode::fence_engines:
     case SyncCode::fence_phases:
+    case SyncCode::cluster_arrive:
+    case SyncCode::cluster_arrive_relaxed:
+    case SyncCode::cluster_wait:
     case SyncCode::wait_previous:
     case SyncCode::trigger_next:
       return line(format("{}();", enum_name(sync.code)));

@@ -72,15 +72,18 @@ struct Form {
   DType dtype;
   MemoryOrder order;
   ir::AtomicScope scope;
-  bool shared, wants_result;
+  const char* space;  // ".shared", ".global"; "" for memory of another block
+  bool wants_result;
 
   std::string name() const {
     std::string name = format("atomic_{}_{}", enum_name(op), to_text(dtype));
     if (order != MemoryOrder::relaxed) name += format("_{}", enum_name(order));
     if (scope != ir::AtomicScope::device) name += format("_{}", enum_name(scope));
-    if (shared) name += "_shared";
+    if (is_shared()) name += "_shared";
+    if (*space == 0) name += "_peer";
     return wants_result || op == AtomicOp::store ? name : name + "_void";
   }
+  bool is_shared() const { return std::string_view(space) == ".shared"; }
   std::string scope_text() const {
     return scope == ir::AtomicScope::block    ? "cta"
            : scope == ir::AtomicScope::device ? "gpu"
@@ -94,14 +97,14 @@ struct Form {
           : op == AtomicOp::store ? MemoryOrder::release
                                   : MemoryOrder::acq_rel;
     }
-    return format(".{}.{}.{}", enum_name(o), scope_text(), shared ? "shared" : "global");
+    return format(".{}.{}{}", enum_name(o), scope_text(), space);
   }
   /// A sequentially consistent access is ordered by a fence in front of it.
   std::string fence() const {
     return order == MemoryOrder::seq_cst ? format("fence.sc.{}; ", scope_text()) : "";
   }
   std::string address() const {
-    return shared ? "\"r\"(static_cast<u32>(__cvta_generic_to_shared(p)))" : "\"l\"(p)";
+    return is_shared() ? "\"r\"(static_cast<u32>(__cvta_generic_to_shared(p)))" : "\"l\"(p)";
   }
 };
 
@@ -134,7 +137,8 @@ void Emitter::atomic(const ir::Atomic& node) {
   }
   const bool shared =
       root.space() == ir::MemSpace::shared || root.space() == ir::MemSpace::shared_static;
-  const Form form{node.op, dtype, node.order, node.scope, shared, static_cast<bool>(node.result)};
+  const char* space = node.buffer->peer ? "" : shared ? ".shared" : ".global";
+  const Form form{node.op, dtype, node.order, node.scope, space, static_cast<bool>(node.result)};
   const std::string name = form.name(), type = memory_type(dtype);
   std::string& helper = (*helpers_)[name];
   if (helper.empty()) {

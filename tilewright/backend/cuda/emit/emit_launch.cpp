@@ -1,4 +1,6 @@
 // The frame of a source: the prelude, and for each launch its parameters and indices.
+#include <algorithm>
+
 #include "tilewright/backend/cuda/emit/emitter.h"
 #include "tilewright/backend/cuda/emit/kept_narrow.h"
 #include "tilewright/backend/cuda/emit/prelude.h"
@@ -41,6 +43,8 @@ void Emitter::line(const std::string& text) {
 /// be aligned for wide accesses.
 void Emitter::scan(const ir::Launch& launch) {
   is_early_ = launch.dependent_launch;
+  in_cluster_ = std::any_of(launch.cluster.begin(), launch.cluster.end(),
+                            [](int64_t extent) { return extent > 1; });
   maps_ = tensor_maps(launch);
   narrow_ = kept_narrow(launch);
   ir::for_each_expr(launch.body, [&](const ir::Expr& e) {

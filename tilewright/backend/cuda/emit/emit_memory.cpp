@@ -78,7 +78,11 @@ void Emitter::alloc(const ir::Alloc& alloc) {
       view_offset_[buffer] = named(buffer->offset, (buffer.name() + "_offset").c_str());
     }
     const bool scalar = root.rank() == 0;
-    if (memory_type(root.dtype()) == type && !scalar) {
+    if (buffer->peer) {
+      const Text rank = value(ir::cast(u32, buffer->peer));
+      line(format("{0}* const {1} = ({0}*)of_peer({2}, {3});", type, new_name(), name_of(root),
+                  rank.s));
+    } else if (memory_type(root.dtype()) == type && !scalar) {
       buffers_[buffer] = name_of(root);
     } else {
       line(format("{0}{1}* const {2} = ({0}{1}*){3}{4};", constness, type, new_name(),
@@ -146,8 +150,11 @@ Emitter::Place Emitter::place(const ir::Buffer& buffer, const std::vector<Expr>&
     }
   } else {  // a view that nothing declares
     TW_CHECK(buffer->view_of, "{} is used before it is allocated", buffer.name());
+    const std::string own = buffer->peer ? format("of_peer({}, {})", name_of(root),
+                                                  value(ir::cast(u32, buffer->peer)).s)
+                                         : name_of(root);
     at.base = format("(({}{}*){})", written_.contains(root) ? "" : "const ",
-                     memory_type(buffer.dtype()), name_of(root));
+                     memory_type(buffer.dtype()), own);
     if (buffer->offset && !ir::is_int(buffer->offset, 0)) offset = value(buffer->offset);
   }
   const auto constant = ir::as_int(linear);
