@@ -155,9 +155,9 @@ class Trace {
   std::vector<int64_t> cluster;  // likewise; empty: none
   std::vector<ir::Expr> grid;
   std::vector<ir::Var> block_vars;
-  ir::Var thread;                // its index of threads, once that was asked for
-  std::set<int64_t> named;       // ids of its barriers
-  int64_t static_bytes = 0;      // of static shared memory in the launch that is open
+  ir::Var thread;            // its index of threads, once that was asked for
+  std::set<int64_t> named;   // ids of its barriers
+  int64_t static_bytes = 0;  // of static shared memory in the launch that is open
 
  private:
   Schedule::Settings schedule_;
