@@ -12,8 +12,8 @@ namespace tw::pass {
 /// share bytes if a barrier of the whole block lies between each access to one and each access to
 /// the other, and none of them holds a value that is still read while the other is used. An Alloc
 /// makes a new buffer: one inside a loop holds nothing from turn to turn. Buffers of engines
-/// (asynchronous copies, barriers with phases), relaxed ones and those that other blocks reach share
-/// nothing.
+/// (asynchronous copies, barriers with phases), relaxed ones and those that other blocks reach
+/// share nothing.
 ///
 /// Needs: thread IR with its barriers, views without storage of their own.
 using SharedConflicts = std::map<ir::Buffer, std::set<ir::Buffer, ir::ById>, ir::ById>;
