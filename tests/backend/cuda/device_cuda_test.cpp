@@ -32,6 +32,7 @@ using runtime::KernelMetadata;
 using runtime::LoadedKernel;
 using runtime::ParamKind;
 using test::DeviceMemory;
+using test::NewStream;
 
 KernelMetadata metadata_of(const std::string& name, DType dtype, ParamKind y) {
   KernelMetadata m;
