@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tilewright/base/error.h"
+#include "tilewright/base/integer.h"
 
 namespace tw::runtime {
 namespace {
@@ -29,6 +30,19 @@ TEST(HostExpr, DivisionRoundsDownForAllSigns) {
       ASSERT_EQ(value(quotient, a, b), down) << a << " / " << b;
       ASSERT_EQ(value(rest, a, b), a - down * b) << a << " % " << b;
       ASSERT_EQ(value(up, a, b), down + (a % b != 0)) << a << " / " << b;
+    }
+  }
+}
+
+TEST(HostExpr, DividesByPowersOfTwoAlike) {
+  for (const int64_t b : {1, 2, 8, 1 << 20}) {
+    for (const int64_t a : {INT64_MIN, int64_t{-9}, int64_t{-8}, int64_t{-1}, int64_t{0},
+                            int64_t{1}, int64_t{7}, int64_t{8}, int64_t{9}, INT64_MAX}) {
+      const int64_t quotient = value(op(HostOp::floordiv, s0, s1), a, b);
+      const int64_t rest = value(op(HostOp::floormod, s0, s1), a, b);
+      EXPECT_EQ(quotient, floor_div(a, b)) << a << " / " << b;
+      EXPECT_EQ(rest, floor_mod(a, b)) << a << " / " << b;
+      EXPECT_EQ(value(cdiv(s0, s1), a, b), quotient + (rest != 0)) << a << " / " << b;
     }
   }
 }
@@ -74,6 +88,18 @@ TEST(HostExpr, ReadsTensorsAndScalars) {
 TEST(HostExpr, FoldsConstants) {
   EXPECT_EQ(HostExpr(6) * 7, HostExpr(42));
   EXPECT_TRUE(cdiv(HostExpr(5), 2).is_constant());
+}
+
+TEST(HostExpr, ComesApartAtAnd) {
+  const HostExpr a = op(HostOp::lt, s0, s1), b = op(HostOp::eq, s0 * s1 + 3, s0);
+  const HostExpr either = op(HostOp::logical_or, a, b);
+  const auto both = [](const HostExpr& x, const HostExpr& y) {
+    return op(HostOp::logical_and, x, y);
+  };
+  EXPECT_EQ(a.conjuncts(), std::vector{a});
+  EXPECT_EQ(both(both(b, either), a).conjuncts(), (std::vector{b, either, a}));
+  EXPECT_EQ(both(a, both(either, b)).conjuncts(), (std::vector{a, either, b}));
+  EXPECT_EQ(op(HostOp::logical_or, both(a, b), a).conjuncts().size(), 1U);
 }
 
 TEST(HostExpr, KnowsInWhichSymbolsItIsAffine) {

@@ -1,7 +1,6 @@
 #include "tilewright/runtime/call.h"
 
 #include <new>
-#include <optional>
 
 #include "tilewright/base/codes.h"
 #include "tilewright/base/error.h"
@@ -9,12 +8,54 @@
 
 namespace tw::runtime {
 
+namespace {
+
+/// The guard of a variant, taken apart: most of it are alignments of addresses.
+class Guard {
+ public:
+  explicit Guard(const HostExpr& guard) {
+    for (const HostExpr& each : guard.conjuncts()) {
+      const auto code = each.code();  // p0.address 16 mod 0 eq
+      const bool is_alignment = code.size() == 5 && code[0].op == HostOp::address_mod &&
+                                code[1].op == HostOp::constant && code[1].value > 0 &&
+                                kAddressModulus % code[1].value == 0 &&
+                                code[2].op == HostOp::floormod && code[3].op == HostOp::constant &&
+                                code[3].value == 0 && code[4].op == HostOp::eq;
+      if (is_alignment) {
+        aligned_.push_back(
+            {static_cast<size_t>(code[0].value), static_cast<uint64_t>(code[1].value) - 1});
+      } else {
+        rest_ = rest_ == HostExpr(1) ? each : HostExpr::binary(HostOp::logical_and, rest_, each);
+      }
+    }
+  }
+  bool holds(const Binding& binding) const {
+    uint64_t over = 0;
+    for (const Alignment& a : aligned_) over |= binding.raw[a.param] & a.mask;
+    return over == 0 && rest_.evaluate(binding.values()) != 0;
+  }
+
+ private:
+  struct Alignment {
+    size_t param;
+    uint64_t mask;
+  };
+  std::vector<Alignment> aligned_;
+  HostExpr rest_ = 1;
+};
+
+}  // namespace
+
 struct LoadedKernel::Tables {
   explicit Tables(const KernelMetadata& metadata) : arguments(metadata) {}
 
+  struct Choice {
+    Guard guard;
+    const void* entry;
+  };
   ArgumentTable arguments;
-  std::vector<std::vector<const void*>> entries;  // of launches and their variants
-  std::vector<size_t> workspaces;                 // parameters
+  std::vector<std::vector<Choice>> choices;  // of launches: their variants
+  std::vector<size_t> workspaces;            // parameters
 };
 
 LoadedKernel::LoadedKernel(KernelMetadata metadata, std::shared_ptr<Module> module)
@@ -22,8 +63,10 @@ LoadedKernel::LoadedKernel(KernelMetadata metadata, std::shared_ptr<Module> modu
   verify(metadata_);
   auto tables = std::make_unique<Tables>(metadata_);
   for (const Launch& launch : metadata_.launches) {
-    auto& entries = tables->entries.emplace_back();
-    for (const Variant& variant : launch.variants) entries.push_back(module_->entry(variant.entry));
+    auto& choices = tables->choices.emplace_back();
+    for (const Variant& variant : launch.variants) {
+      choices.push_back({Guard(variant.guard), module_->entry(variant.entry)});
+    }
   }
   for (size_t i = 0; i < metadata_.params.size(); ++i) {
     if (metadata_.params[i].kind == ParamKind::workspace) tables->workspaces.push_back(i);
@@ -152,12 +195,6 @@ void bind_workspaces(const KernelMetadata& m, const ArgumentTable& table,
   }
 }
 
-size_t choose_variant(const Launch& launch, const HostValues& values) {
-  size_t v = 0;
-  while (launch.variants[v].guard.evaluate(values) == 0) ++v;  // the last one's guard holds
-  return v;
-}
-
 }  // namespace
 
 std::vector<OwnedTensor> LoadedKernel::operator()(std::span<const Arg> args,
@@ -176,12 +213,8 @@ std::vector<OwnedTensor> LoadedKernel::operator()(std::span<const Arg> args,
   if (binding.omitted != 0) {
     outputs = allocate_outputs(metadata_, table, context.allocator, binding);
   }
-  std::optional<WorkspaceLease> lease;
-  if (!tables_->workspaces.empty()) {
-    lease.emplace(context.allocator, binding.device, context.stream);
-    bind_workspaces(metadata_, table, tables_->workspaces, *module_, context.stream, *lease,
-                    binding);
-  }
+  WorkspaceLease lease(context.allocator, binding.device, context.stream);
+  bind_workspaces(metadata_, table, tables_->workspaces, *module_, context.stream, lease, binding);
 
   alignas(64) uint64_t packed[kMaxPackedBytes / 8];
   for (const PackedField& field : metadata_.packed) {
@@ -193,10 +226,12 @@ std::vector<OwnedTensor> LoadedKernel::operator()(std::span<const Arg> args,
   const HostValues values = binding.values();
   for (size_t l = 0; l < metadata_.launches.size(); ++l) {
     const Launch& launch = metadata_.launches[l];
-    const size_t v = choose_variant(launch, values);
+    const auto& choices = tables_->choices[l];
+    size_t v = 0;
+    while (!choices[v].guard.holds(binding)) ++v;  // the last one's does
     LaunchRequest request;
     if (!grid_of(metadata_, launch, launch.variants[v], values, request.grid)) continue;
-    request.entry = tables_->entries[l][v];
+    request.entry = choices[v].entry;
     request.args = packed;
     request.args_bytes = metadata_.packed_bytes;
     request.variant = &launch.variants[v];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <optional>
 
@@ -48,6 +49,9 @@ int64_t floor_quotient(int64_t a, int64_t b) {
   return floor_div(a, b);
 }
 
+// What most calls divide by; a division takes longer than all else of an expression.
+bool is_power_of_two(int64_t b) { return b > 0 && (b & (b - 1)) == 0; }
+
 // Part of the loop of `evaluate`, which every call runs.
 [[gnu::always_inline]] inline int64_t apply(HostOp op, int64_t a, int64_t b) {
   int64_t result;
@@ -59,12 +63,17 @@ int64_t floor_quotient(int64_t a, int64_t b) {
     case HostOp::mul:
       return __builtin_mul_overflow(a, b, &result) ? saturated((a < 0) != (b < 0)) : result;
     case HostOp::floordiv:
+      if (is_power_of_two(b)) return a >> std::countr_zero(static_cast<uint64_t>(b));
       return floor_quotient(a, b);
     case HostOp::floormod:
+      if (is_power_of_two(b)) return a & (b - 1);
       return b == 0 || b == -1 ? 0 : a - floor_quotient(a, b) * b;
     case HostOp::cdiv: {
       if (b == 0) return 0;
       if (b == -1) return floor_quotient(a, b);
+      if (is_power_of_two(b)) {
+        return (a >> std::countr_zero(static_cast<uint64_t>(b))) + ((a & (b - 1)) != 0);
+      }
       return a / b + (a % b != 0 && (a < 0) == (b < 0));
     }
     case HostOp::min:
@@ -193,6 +202,16 @@ uint64_t HostExpr::symbols() const {
     if (instr.op == HostOp::symbol) set |= uint64_t{1} << instr.value;
   }
   return set;
+}
+
+std::vector<HostExpr> HostExpr::conjuncts() const {
+  if (code_.back().op != HostOp::logical_and) return {*this};
+  const auto end = code_.end() - 1;
+  auto second = end;  // where the second operand begins
+  for (int missing = 1; missing > 0;) missing += is_leaf((--second)->op) ? -1 : 1;
+  std::vector<HostExpr> all = from_code({code_.begin(), second}).conjuncts();
+  for (HostExpr& each : from_code({second, end}).conjuncts()) all.push_back(std::move(each));
+  return all;
 }
 
 bool HostExpr::is_affine_in(int symbol) const {

@@ -80,6 +80,8 @@ class HostExpr {
   int as_symbol() const;
   /// Bit i: symbol i occurs. Symbols are below kMaxSymbols.
   uint64_t symbols() const;
+  /// What `and` joins: all hold exactly if the expression does.
+  std::vector<HostExpr> conjuncts() const;
   /// Whether it is a * s + b in symbol s, where a and b don't contain s.
   bool is_affine_in(int symbol) const;
   std::span<const Instr> code() const { return code_; }
