@@ -194,10 +194,7 @@ void AccessWalk::walk(const Stmt& stmt) {
   if (const auto* fact = stmt.try_as<ir::Assume>()) bounds_.assume(fact->cond);
   const Bounds::Scope scope(bounds_);
   if (const auto* launch = stmt.try_as<ir::Launch>()) {
-    for (size_t d = 0; d < launch->grid.size(); ++d) {
-      bounds_.bind(launch->block_vars[d], ir::index(0), launch->grid[d]);
-    }
-    bind_thread(bounds_, *launch);
+    bind_launch(bounds_, *launch);
     walk(launch->body);
   } else if (const auto* loop = stmt.try_as<ir::For>()) {
     const auto step = ir::as_int(loop->step);

@@ -275,7 +275,11 @@ bool Bounds::decides_comparison(const ir::Op& op, bool outcome) const {
   return not_negative(gap.add(strict ? -1 : 0));
 }
 
-void bind_thread(Bounds& bounds, const ir::Launch& launch) {
+void bind_launch(Bounds& bounds, const ir::Launch& launch) {
+  if (launch.guard) bounds.assume(launch.guard);
+  for (size_t d = 0; d < launch.grid.size(); ++d) {
+    bounds.bind(launch.block_vars[d], ir::index(0), launch.grid[d]);
+  }
   if (!launch.thread || launch.threads.empty()) return;
   int64_t threads = 1;
   for (const int64_t extent : launch.threads) threads *= extent;

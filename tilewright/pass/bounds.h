@@ -101,7 +101,8 @@ class Bounds : private SumReader {
   std::vector<std::pair<size_t, ValueSet>> refined_;  // what values were before
 };
 
-/// Binds the index of the thread, where a launch has one and says how many there are.
-void bind_thread(Bounds& bounds, const ir::Launch& launch);
+/// What holds in the body of a launch: its guard, the ranges of its blocks and, where it has an
+/// index of the thread and says how many there are, of that.
+void bind_launch(Bounds& bounds, const ir::Launch& launch);
 
 }  // namespace tw::pass

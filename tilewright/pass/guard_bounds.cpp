@@ -3,6 +3,7 @@
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/bounds.h"
+#include "tilewright/pass/thread/plan_box.h"
 
 namespace tw::pass {
 namespace {
@@ -42,10 +43,7 @@ class GuardBounds : public ir::Rewriter {
       case ir::Kind::Launch: {
         const auto& launch = stmt.as<ir::Launch>();
         const Bounds::Scope scope(bounds_);
-        for (size_t d = 0; d < launch.grid.size(); ++d) {
-          bounds_.bind(launch.block_vars[d], ir::index(0), launch.grid[d]);
-        }
-        bind_thread(bounds_, launch);
+        bind_launch(bounds_, launch);
         return children(stmt);
       }
       case ir::Kind::For: {
@@ -185,8 +183,10 @@ class GuardBounds : public ir::Rewriter {
       bounds_.bind(loop.vars[d], ir::index(0), loop.extents[d]);
       box_.push_back({loop.vars[d], ir::index(0), loop.extents[d]});
     }
-    // A nested one belongs to the box of the outer.
-    Stmt result = in_box_ ? children(stmt) : version(stmt, [&] { return children(stmt); });
+    // A nested one belongs to the box of the outer. Where each thread has one vector of it, a guard
+    // of that costs as little as one of the box.
+    const bool whole = in_box_ || (!loop.layout.empty() && has_one_run(loop));
+    Stmt result = whole ? children(stmt) : version(stmt, [&] { return children(stmt); });
     box_.resize(box_.size() - loop.vars.size());
     return result;
   }

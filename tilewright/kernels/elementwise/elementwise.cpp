@@ -51,6 +51,7 @@ void dataflow(Builder& k, const Case& c, const Elementwise::Function& f) {
     // One row needs no division, for which the first load would wait.
     const Expr strip = shape.size() > 1 ? let(block / parts) : Expr(int64_t{0});
     const Expr first = let((block - strip * parts) * width);
+    assume(0 <= strip && strip * rows < outer && 0 <= first);
     parallel({rows, width}, [&](Expr i, Expr j) {
       std::vector<Index> index(shape.size(), Index(first + j));
       Expr rest = strip * rows + i;

@@ -12,6 +12,7 @@
 #include "tilewright/layout/query.h"
 #include "tilewright/pass/lower_tile_ops.h"
 #include "tilewright/pass/thread/index_layout.h"
+#include "tilewright/pass/thread/plan_box.h"
 #include "tilewright/pass/thread_code.h"
 
 namespace tw::pass {
@@ -86,10 +87,8 @@ class LowerThreads : public ir::Rewriter {
     const auto& n = launch_.as<ir::Launch>();
     threads_ = layout::product(n.threads);
     thread_ = n.thread ? n.thread : Var::make("thread", i64);
-    bounds_.bind(thread_, ir::index(0), ir::index(threads_));
-    for (size_t d = 0; d < n.grid.size(); ++d) {
-      bounds_.bind(n.block_vars[d], ir::index(0), n.grid[d]);
-    }
+    bind_launch(bounds_, n);
+    if (!n.thread) bounds_.bind(thread_, ir::index(0), ir::index(threads_));
     const Stmt body = rewrite(n.body);
     return ir::make<ir::Launch>(n.loc, [&](ir::Launch& l) {
       l = n;
@@ -417,27 +416,19 @@ class LowerThreads : public ir::Rewriter {
     });
   }
 
-  /// How many slots from each multiple of that are neighbors along one index, `fast_`.
+  /// How many neighbors are lowered together; they lie along index `fast_`.
   int64_t vector_of(const Layout& inverse, const ir::Parallel& n) {
-    why_narrow_ = "a thread has no neighbors along an index";
-    for (const layout::Term& term : inverse.terms()) {
-      if (term.sources.size() != 1 || term.sources[0].dim != kSlot || term.sources[0].div != 1 ||
-          term.stride != 1 || term.out >= static_cast<int>(n.vars.size())) {
-        continue;
-      }
-      fast_ = term.out;
-      int64_t width = 16;
-      const int64_t extent = *ir::as_int(n.extents[static_cast<size_t>(fast_)]);
-      while (width > 1 && (term.extent % width != 0 || extent % width != 0)) width /= 2;
-      if (needs_.remarks != nullptr) {
-        why_narrow_ = format("a thread has {} of {} neighbors along {}", term.extent, extent,
-                             n.vars[static_cast<size_t>(fast_)].name());
-        if (n.max_vector > 0 && n.max_vector <= width) why_narrow_ = "max_vector asks for it";
-      }
-      if (n.max_vector > 0) width = std::min(width, n.max_vector);
-      return width;
+    const Neighbors found = neighbors_of(inverse, n);
+    fast_ = found.along;
+    if (needs_.remarks != nullptr) {
+      const auto d = static_cast<size_t>(fast_);
+      why_narrow_ = found.in_layout == 1 ? "a thread has no neighbors along an index"
+                    : found.count == n.max_vector
+                        ? "max_vector asks for it"
+                        : format("a thread has {} of {} neighbors along {}", found.in_layout,
+                                 *ir::as_int(n.extents[d]), n.vars[d].name());
     }
-    return 1;
+    return found.count;
   }
   bool uses_registers(const Stmt& body) const {
     bool found = false;

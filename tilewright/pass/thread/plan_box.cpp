@@ -5,6 +5,10 @@
 #include <vector>
 
 #include "tilewright/base/integer.h"
+#include "tilewright/ir/build.h"
+#include "tilewright/layout/algebra.h"
+#include "tilewright/layout/parse.h"
+#include "tilewright/pass/thread/lower_threads.h"
 
 namespace tw::pass {
 namespace {
@@ -73,6 +77,27 @@ layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_
   shape.push_back(threads / thread);
   add(rank, 1, threads / thread, 0, thread);
   return layout::Fragment(layout::Layout(shape, std::move(terms), {threads, slot}));
+}
+
+Neighbors neighbors_of(const layout::Layout& inverse, const ir::Parallel& loop) {
+  for (const layout::Term& term : inverse.terms()) {
+    if (term.sources.size() != 1 || term.sources[0].dim != kSlot || term.sources[0].div != 1 ||
+        term.stride != 1 || term.out >= static_cast<int>(loop.vars.size())) {
+      continue;
+    }
+    const int64_t extent = *ir::as_int(loop.extents[static_cast<size_t>(term.out)]);
+    int64_t count = 16;
+    while (count > 1 && (term.extent % count != 0 || extent % count != 0)) count /= 2;
+    if (loop.max_vector > 0) count = std::min(count, loop.max_vector);
+    return {count, term.out, term.extent};
+  }
+  return {};
+}
+
+bool has_one_run(const ir::Parallel& loop) {
+  const layout::Fragment map = layout::parse_fragment(loop.layout);
+  const auto inverse = layout::inverse(map.map());
+  return inverse && neighbors_of(inverse->layout, loop).count == map.slots();
 }
 
 }  // namespace tw::pass

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "tilewright/ir/nodes.h"
 #include "tilewright/layout/fragment.h"
 
 namespace tw::pass {
@@ -15,5 +16,17 @@ namespace tw::pass {
 /// most so many there.
 layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector, int fast,
                           int64_t most_along_fast = INT64_MAX);
+
+/// How many slots of a thread, from each multiple of that on, are neighbors along an index.
+struct Neighbors {
+  int64_t count = 1;  // a power of two, at most 16 and the loop's max_vector
+  int along = 0;      // number of the index
+  int64_t in_layout = 1;
+};
+/// `inverse` maps threads and slots to the box of `loop`.
+Neighbors neighbors_of(const layout::Layout& inverse, const ir::Parallel& loop);
+
+/// Whether a thread's share of `loop`, which has a layout, is one run of neighbors.
+bool has_one_run(const ir::Parallel& loop);
 
 }  // namespace tw::pass

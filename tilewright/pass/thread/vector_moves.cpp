@@ -74,6 +74,7 @@ class Vectorize {
     if (const auto* seq = body.try_as<ir::Seq>()) {
       if (seq->stmts.empty()) return body;
       if (seq->stmts.size() == 1) return run(seq->stmts[0]);
+      if (const Stmt within = lets_within(*seq)) return run(within);
       // Values that one store is made of.
       const bool values = std::all_of(seq->stmts.begin(), seq->stmts.end() - 1,
                                       [](const Stmt& s) { return s.is<ir::Let>(); });
@@ -106,6 +107,22 @@ class Vectorize {
 
  private:
   static constexpr const char* kEdge = "some neighbors are outside";
+
+  /// Values that only a guarded statement behind them needs, inside its guard; null for anything
+  /// else.
+  static Stmt lets_within(const ir::Seq& seq) {
+    const auto* branch = seq.stmts.back().try_as<ir::If>();
+    if (branch == nullptr || branch->else_body || ir::has_load(branch->cond)) return {};
+    std::vector<Stmt> inside;
+    for (const Stmt& s : seq.stmts) {
+      const auto* let = s.try_as<ir::Let>();
+      if (s.same_as(seq.stmts.back())) break;
+      if (let == nullptr || uses(branch->cond, let->var)) return {};
+      inside.push_back(s);
+    }
+    inside.push_back(branch->then_body);
+    return ir::if_(branch->cond, ir::seq(std::move(inside)));
+  }
 
   Stmt one_by_one(const Stmt& body, const char* why,
                   ir::LoopKind kind = ir::LoopKind::unrolled) const {
