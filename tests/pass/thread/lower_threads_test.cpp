@@ -138,6 +138,18 @@ TEST(LowerThreads, LoadsInVectorsWhatAStoreIsMadeOf) {
   } })");
 }
 
+// Each thread has one vector: no version without guards, and one by one only in the last vector.
+TEST(LowerThreads, GuardsOneVectorOfAThread) {
+  expect_thread_ir("gated", R"(tilewright ir 1 program "gated" {
+  symbol n input X: bf16[n] input G: bf16[n] output Y: bf16[n]
+  launch b in (n + 1023) // 1024 with guard=n >= 64 {
+    parallel j in 1024 {
+      let g = cast(G[b * 1024 + j], f32)
+      Y[b * 1024 + j] = cast(cast(X[b * 1024 + j], f32) * (rcp(1.0 + exp(-g))) * g, bf16)
+    }
+  } })");
+}
+
 TEST(LowerThreads, LeavesAnEmptyLoop) {
   const ir::Program lowered =
       after(block_program("parallel j in 64 { } s[0] = 1.0"), "lower_threads");
