@@ -191,6 +191,8 @@ TEST(Verify, KnowsWhatThreadsDo) {
             Found());
   EXPECT_EQ(thread("move X[0] -> s[0] x 4"),
             Found({"`move X[0] -> s[0] x 4`: it moves between memory and a local array"}));
+  EXPECT_EQ(thread("move r[0] -> s[0] x 4 with fold=add"),
+            Found({"`move r[0] -> s[0] x 4 with fold=add`: add of 4 elements of f32 in shared"}));
   EXPECT_EQ(thread("move X[0] -> r[0] x 3"),
             Found({"`move X[0] -> r[0] x 3`: 3 elements of f32 to f32"}));
   EXPECT_EQ(thread("warp shfl [r[0]] with result=v: f32"),

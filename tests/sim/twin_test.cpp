@@ -14,6 +14,7 @@ namespace tw::sim {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::vector<double> iota(size_t n, double first = 1) {
   std::vector<double> values(n);
@@ -256,6 +257,35 @@ TEST(Twin, BytesOfAnotherBufferAreUnwrittenForAtomicsToo) {
             "p.tw:7: uninitialized_read: p: thread 0 of block [0] reads c[0] before it is written: "
             "a wrote these bytes last (p.tw:5) (64 times)\n");
   EXPECT_EQ(after("a[t] = 1", "c[t] = 1\natomic add c[t], 1\nY[t] = cast(c[t], f32)"), "");
+}
+
+/// Four threads add to each element, by vectors of neighbors.
+std::string sums(const std::string& place, const std::string& more = "") {
+  return R"(inout Y: f32[64]
+    launch b in 1 with threads=[64], thread=t: i64 {
+      alloc r: f32[4] local
+      for v in 0:4 { r[v] = cast(v + 1, f32) }
+      move r[0] -> Y[)" +
+         place + "] x 4 with fold=add\n" + more + "}";
+}
+
+TEST(Twin, VectorsThatAddAreAtomicsOfTheirElements) {
+  TextRun p(sums("t % 16 * 4"));
+  p.tensor("Y", {64}, iota(64));
+  EXPECT_EQ(to_text(p.run_twin({.seed = 1}).findings), "");
+  const std::vector<double> y = p.memory("Y");
+  for (size_t i = 0; i < 64; ++i) EXPECT_EQ(y[i], static_cast<double>(i + 1 + 4 * (i % 4 + 1)));
+}
+
+TEST(Twin, VectorsThatAddAreAlignedAndRaceWithStores) {
+  const auto found = [](const std::string& place, const std::string& more) {
+    TextRun p(sums(place, more));
+    p.tensor("Y", {64});
+    return to_text(p.run_twin().findings);
+  };
+  EXPECT_THAT(found("t % 8 * 4 + 1", ""), HasSubstr("Y[1 :+ 4] has 16 bytes and begins 4 past"));
+  EXPECT_THAT(found("t * 4", ""), HasSubstr("Y[64 :+ 4] is outside Y [64]"));
+  EXPECT_THAT(found("t % 16 * 4", "Y[t] = 0.0"), HasSubstr("is updated atomically by thread"));
 }
 
 TEST(Twin, IndicesOutsideABuffer) {

@@ -36,7 +36,8 @@ struct WarpOp : StmtBase {
 /// Moves `count` neighbors along the last dimension between memory (global or shared) and a local
 /// array, as one access: dst[i, j :+ count] = src[k, l :+ count]. Both have one dtype. The address
 /// in memory is a multiple of the size of the access, which is 2, 4, 8 or 16 bytes. Nothing is
-/// checked against the shapes.
+/// checked against the shapes. With a fold, to memory: dst = fold of dst and src, each element by a
+/// relaxed atomic of its own, in no order.
 struct Move : StmtBase {
   TW_NODE_OF(StmtBase, Move)
   Buffer src;
@@ -46,7 +47,8 @@ struct Move : StmtBase {
   int64_t count = 1;
   EvictPolicy evict = EvictPolicy::normal;
   bool streaming = false;  // a store that is not read again soon
-  TW_FIELDS(Move, src, src_indices, dst, dst_indices, count, evict, streaming)
+  CopyFold fold = CopyFold::none;
+  TW_FIELDS(Move, src, src_indices, dst, dst_indices, count, evict, streaming, fold)
 };
 
 /// A copy between global and shared memory that an engine makes while the threads go on. The

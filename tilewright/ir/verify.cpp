@@ -129,6 +129,12 @@ void Verifier::check(const Move& n) {
   require(n.src.dtype() == n.dst.dtype() && n.count >= 1 &&
               (bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128),
           "{} elements of {} to {}", n.count, n.src.dtype(), n.dst.dtype());
+  if (n.fold == CopyFold::none) return;
+  const MemSpace space = n.dst.root().space();
+  const DType dtype = n.dst.dtype();
+  require(n.fold == CopyFold::add && (space == MemSpace::global || space == MemSpace::workspace) &&
+              (dtype == f32 || dtype == f16 || dtype == bf16) && bits >= 32 && n.count >= 2,
+          "{} of {} elements of {} in {}", enum_name(n.fold), n.count, dtype, enum_name(space));
 }
 
 void Verifier::phases(const Buffer& barrier, const std::vector<Expr>& at) {

@@ -237,6 +237,26 @@ TEST(Emit, AtomicsCompile) {
   }
 }
 
+TEST(Emit, AddsOfNeighborsAreOneInstruction) {
+  TW_NEEDS_NVRTC();
+  const auto emitted = [](const std::string& dtype, int count) {
+    const std::string text = format(
+        "tilewright ir 1 program \"p\" {{ inout Y: {0}[512] launch b in 1 with threads=[64], "
+        "thread=t: i64 {{ alloc r: {0}[{1}] local for v in 0:{1} unrolled {{ r[v] = cast(v, {0}) "
+        "}} "
+        "move r[0] -> Y[t * {1}] x {1} with fold=add }} }}",
+        dtype, count);
+    const std::string source = emit_program(ir::parse_program(text));
+    expect_compiles(source, "adds");
+    return source;
+  };
+  EXPECT_THAT(emitted("f32", 2), HasSubstr("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};"));
+  EXPECT_THAT(emitted("f32", 4), HasSubstr(".add.v4.f32 [%0], {%1, %2, %3, %4};"));
+  EXPECT_THAT(emitted("f16", 2), HasSubstr("red.relaxed.gpu.global.add.noftz.f16x2 [%0], %1;"));
+  EXPECT_THAT(emitted("bf16", 4), HasSubstr(".add.noftz.v2.bf16x2 [%0], {%1, %2};"));
+  EXPECT_THAT(emitted("bf16", 8), HasSubstr(".add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};"));
+}
+
 TEST(Emit, OperationsOfAWarpCompile) {
   TW_NEEDS_NVRTC();
   std::string body;

@@ -1,6 +1,7 @@
 // Whole kernels as thread IR, for the eye: tests/golden/thread/*.tw.
 #include "tilewright/pass/thread/lower_threads.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/pass/thread/thread_testing.h"
@@ -9,6 +10,9 @@
 
 namespace tw::pass {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 void expect_thread_ir(const std::string& name, const std::string& text) {
   const ir::Program lowered = after(ir::parse_program(text), "simplify_threads");
@@ -116,6 +120,26 @@ TEST(LowerThreads, FoldsIntegersOfAWarpByOneInstruction) {
   const std::string text = ir::print(program);
   EXPECT_NE(text.find("reduce_max"), std::string::npos) << text;
   EXPECT_EQ(text.find("shfl"), std::string::npos) << text;
+}
+
+std::string adds_of(const std::string& dtype, const std::string& more = "") {
+  return ir::print(after(ir::parse_program(R"(tilewright ir 1 program "p" {
+  symbol n input X: )" + dtype +
+                                           "[n, 1024] inout Y: " + dtype + R"([n, 1024]
+  launch b in n with threads=[128] {
+    parallel j in 1024 { atomic add Y[b, j], X[b, j])" +
+                                           more + " } } }"),
+                         "simplify_threads"));
+}
+
+TEST(LowerThreads, AddsNeighborsByOneAtomicAccess) {
+  EXPECT_THAT(adds_of("f32"), HasSubstr("x 4 with fold=add"));
+  EXPECT_THAT(adds_of("bf16"), HasSubstr("x 8 with fold=add"));
+  for (const char* ordered :
+       {" with result=old: f32", " with order=release", " with scope=block"}) {
+    EXPECT_THAT(adds_of("f32", ordered), Not(HasSubstr("fold=add"))) << ordered;
+  }
+  EXPECT_THAT(adds_of("i32"), Not(HasSubstr("fold=add")));
 }
 
 TEST(LowerThreads, GuardsWhatMayLieOutside) {

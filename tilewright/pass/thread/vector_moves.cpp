@@ -96,6 +96,9 @@ class Vectorize {
       for (const Stmt& s : seq->stmts) stmts.push_back(run(s));
       return ir::seq(std::move(stmts));
     }
+    if (const auto* atomic = body.try_as<ir::Atomic>(); atomic != nullptr && width_ > 1) {
+      return sums(*atomic);
+    }
     const auto* store = body.try_as<ir::Store>();
     if (store == nullptr) return one_by_one(body, "it is no plain store");
     const Stmt by_engine = async_ ? async_copy(*store) : Stmt();
@@ -230,7 +233,8 @@ class Vectorize {
 
   /// Without indices, from the start of an array of registers.
   Stmt move(const Buffer& src, std::vector<Expr> src_index, const Buffer& dst,
-            std::vector<Expr> dst_index, int64_t run, const ir::Store* store) const {
+            std::vector<Expr> dst_index, int64_t run, const ir::Store* store,
+            ir::CopyFold fold = ir::CopyFold::none) const {
     // One access, or several one after the other.
     const Var part = Var::make("part", i64);
     const int64_t parts = width_ / run;
@@ -246,6 +250,7 @@ class Vectorize {
       n.dst_indices = place(std::move(dst_index));
       n.count = run;
       n.streaming = store != nullptr && store->streaming;
+      n.fold = fold;
     });
     if (parts == 1) return one;
     return ir::for_(part, ir::index(0), ir::index(parts), one, ir::LoopKind::unrolled);
@@ -346,9 +351,23 @@ class Vectorize {
     return ir::for_(part, ir::index(0), ir::index(parts), one, ir::LoopKind::unrolled);
   }
 
+  /// Sums that nobody asks the result of, as atomics of several neighbors (language 13).
+  Stmt sums(const ir::Atomic& atomic) {
+    const DType dtype = atomic.buffer.dtype();
+    const bool has_vectors =
+        atomic.op == ir::AtomicOp::add && !atomic.result &&
+        atomic.order == ir::MemoryOrder::relaxed && atomic.scope == ir::AtomicScope::device &&
+        is_tensor(atomic.buffer.root()) && (dtype == f32 || dtype == f16 || dtype == bf16);
+    if (!has_vectors) return one_by_one(Stmt(&atomic), "its atomics have no vectors");
+    if (run_of(atomic.buffer, atomic.indices) < 2) return one_by_one(Stmt(&atomic), nullptr);
+    const Stmt store = ir::store(atomic.buffer, atomic.indices, atomic.value, true);
+    return vectors_of({}, store.as<ir::Store>(), ir::CopyFold::add);
+  }
+
   /// One store for all neighbors: loads of it and of the values before it as vectors first, then
-  /// the values, then the store.
-  Stmt vectors_of(const std::vector<Stmt>& lets, const ir::Store& store) {
+  /// the values, then the store. With a fold there must be vectors of its target.
+  Stmt vectors_of(const std::vector<Stmt>& lets, const ir::Store& store,
+                  ir::CopyFold fold = ir::CopyFold::none) {
     std::vector<Stmt> before, after;
     std::vector<std::pair<Expr, Buffer>> loaded;
     std::vector<Var> own;  // values that differ between neighbors: not known before
@@ -414,7 +433,7 @@ class Vectorize {
       place = {v_};
       before.push_back(ir::alloc(target));
       require_alignment(store.buffer);
-      after.push_back(move(target, {}, store.buffer, store.indices, run, &store));
+      after.push_back(move(target, {}, store.buffer, store.indices, run, &store, fold));
     }
     std::vector<Stmt> stmts = std::move(before);
     each.push_back(ir::make<ir::Store>(store.loc, [&](ir::Store& n) {
@@ -460,7 +479,7 @@ void Vectorize::remark(const Stmt& lowered, const VectorPlace& place) const {
         if (atomic->buffer.dtype().lanes == 1) note("updates", atomic->buffer, 1);
       } else if (const auto* move = s.try_as<ir::Move>()) {
         note("loads", move->src, move->count);
-        note("stores", move->dst, move->count);
+        note(move->fold == ir::CopyFold::none ? "stores" : "adds to", move->dst, move->count);
       } else if (const auto* copy = s.try_as<ir::AsyncCopy>()) {
         note("copies by cp.async", copy->src.buffer, *ir::as_int(copy->src.extent.back()));
       }

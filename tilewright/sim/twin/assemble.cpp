@@ -39,6 +39,13 @@ int64_t bytes_of(const ir::Buffer& buffer) {
   return (elements * buffer.dtype().bits() + 7) / 8;
 }
 
+ElementFn fold_function(ir::CopyFold fold, DType dtype) {
+  constexpr ir::AtomicOp kFolds[] = {ir::AtomicOp::add, ir::AtomicOp::min, ir::AtomicOp::max};
+  const ElementFn f = atomic_function(kFolds[static_cast<int>(fold) - 1], dtype);
+  TW_CHECK(f != nullptr, "{} of {}", ir::enum_name(fold), dtype);
+  return f;
+}
+
 }  // namespace
 
 class Assembler::Temporaries {
@@ -312,6 +319,16 @@ void Assembler::move(const ir::Move& move) {
   const auto count = static_cast<int>(move.count);
   const uint32_t dst = access(move.dst, move.dst_indices, &move, count);
   const uint32_t src = access(move.src, move.src_indices, &move, count);
+  if (move.fold != ir::CopyFold::none) {
+    AtomicCode a;
+    a.combine = fold_function(move.fold, move.dst.dtype());
+    code_.atomics.push_back(a);
+    emit(&move, {.code = Code::fold_out,
+                 .dst = static_cast<uint32_t>(code_.atomics.size() - 1),
+                 .a = dst,
+                 .b = src});
+    return;
+  }
   const bool in = code_.buffers[static_cast<size_t>(buffer(move.dst))].space == Space::local;
   emit(&move, {.code = in ? Code::move_in : Code::move_out, .a = dst, .b = src});
 }
@@ -400,11 +417,7 @@ void Assembler::async(const ir::AsyncCopy& copy) {
   a.dst = side(copy.dst);
   a.valid = copy.valid ? expr(copy.valid) : constant(1);
   if (copy.barrier) a.phases = access(copy.barrier, copy.at, &copy);
-  if (copy.fold != ir::CopyFold::none) {
-    constexpr ir::AtomicOp kFolds[] = {ir::AtomicOp::add, ir::AtomicOp::min, ir::AtomicOp::max};
-    a.fold = atomic_function(kFolds[static_cast<int>(copy.fold) - 1], copy.src.buffer.dtype());
-    TW_CHECK(a.fold != nullptr, "{} of {}", ir::enum_name(copy.fold), copy.src.buffer.dtype());
-  }
+  if (copy.fold != ir::CopyFold::none) a.fold = fold_function(copy.fold, copy.src.buffer.dtype());
   code_.asyncs.push_back(std::move(a));
   emit(&copy, {.code = Code::async, .a = static_cast<uint32_t>(code_.asyncs.size() - 1)});
 }

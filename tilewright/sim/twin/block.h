@@ -125,7 +125,10 @@ class [[gnu::visibility("hidden")]] Block {
   Bits load(Thread& t, uint32_t access);
   void store(Thread& t, uint32_t access, Bits value);
   void move(Thread& t, uint32_t dst, uint32_t src);
+  void fold(Thread& t, uint32_t dst, uint32_t src, const AtomicCode& atomic);
   Bits exchange(Thread& t, uint32_t access, const AtomicCode& atomic);
+  Bits exchange(Thread& t, uint32_t access, const AtomicCode& atomic, const Target& target,
+                Bits value, Bits compare);
   void check_written(const Thread& t, const Access& access, const Target& target);
   void report_unwritten(const Thread& t, const Access& access);
   bool is_repeated(const Thread& t, uint32_t access, const Target& target);

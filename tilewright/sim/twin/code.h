@@ -36,6 +36,7 @@ enum class Code : uint8_t {
   store,        // accesses[a] = b
   move_in,      // accesses[a] = accesses[b], from memory to a local array
   move_out,     // accesses[a] = accesses[b], from a local array to memory
+  fold_out,     // atomics[dst] of accesses[a] with accesses[b], element by element
   atomic,       // dst = accesses[a]; then atomics[b] of it
   forget,       // buffers[a] is a new one
   warp,         // warps[a]

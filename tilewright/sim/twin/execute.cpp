@@ -183,6 +183,9 @@ void Block::execute(int32_t number) {
       case Code::move_out:
         move(t, in.a, in.b);
         break;
+      case Code::fold_out:
+        fold(t, in.a, in.b, code.atomics[in.dst]);
+        break;
       case Code::atomic:
         r[in.dst] = exchange(t, in.a, code.atomics[in.b]);
         break;
@@ -477,12 +480,34 @@ void Block::move(Thread& t, uint32_t dst, uint32_t src) {
   }
 }
 
+void Block::fold(Thread& t, uint32_t dst, uint32_t src, const AtomicCode& atomic) {
+  const Access& to = launch_.code.accesses[dst];
+  const Access& from = launch_.code.accesses[src];
+  Target target, source;
+  const bool has_source = locate(t, from, &source), has_target = locate(t, to, &target);
+  if (!has_source || !has_target) return;
+  check_written(t, from, source);
+  const int bytes = target.bytes / to.count;
+  for (int i = 0; i < to.count; ++i) {
+    const std::byte* value = source.data + static_cast<std::ptrdiff_t>(i) * bytes;
+    Target element = target;
+    element.data += value - source.data;
+    element.byte += value - source.data;
+    element.bytes = bytes;
+    exchange(t, dst, atomic, element, read_bits(value, bytes), 0);
+  }
+}
+
 Bits Block::exchange(Thread& t, uint32_t number, const AtomicCode& atomic) {
-  const Access& access = launch_.code.accesses[number];
   Target target;
-  if (!locate(t, access, &target)) return 0;
+  if (!locate(t, launch_.code.accesses[number], &target)) return 0;
+  return exchange(t, number, atomic, target, t.regs[atomic.value], t.regs[atomic.compare]);
+}
+
+Bits Block::exchange(Thread& t, uint32_t number, const AtomicCode& atomic, const Target& target,
+                     Bits value, Bits compare) {
+  const Access& access = launch_.code.accesses[number];
   const int32_t me = number_of(t);
-  const Bits value = t.regs[atomic.value], compare = t.regs[atomic.compare];
   if (target.memory == nullptr) {
     report(FindingKind::race, access.node,
            format("{}: {} is local, nobody else sees it", thread_text(me), element_of(t, access)));

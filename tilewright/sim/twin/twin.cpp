@@ -234,6 +234,7 @@ void Run::watch(const LaunchCode& code) {
   }
   for (const Instruction& in : code.instructions) {
     const bool writes = in.code == Code::store || in.code == Code::move_out ||
+                        in.code == Code::fold_out ||
                         (in.code == Code::atomic && code.atomics[in.b].writes);
     if (!writes) continue;
     for_memories(code.accesses[in.a].buffer,

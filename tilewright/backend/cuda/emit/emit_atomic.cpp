@@ -227,4 +227,30 @@ void Emitter::atomic(const ir::Atomic& node) {
   vars_[node.result] = result;
 }
 
+/// Neighbors by one instruction: words of f32, or of two floats of 16 bits (PTX ISA, red, sm_90).
+void Emitter::fold(const ir::Move& move) {
+  const DType dtype = move.dst.dtype();
+  const bool packed = dtype.bits() == 16;
+  const int64_t words = packed ? move.count / 2 : move.count;
+  const std::string name = format("atomic_add_{}_by_{}", to_text(dtype), move.count);
+  std::string& helper = (*helpers_)[name];
+  if (helper.empty()) {
+    std::vector<std::string> places, inputs = {"\"l\"(p)"};
+    for (int64_t i = 0; i < words; ++i) {
+      places.push_back(format("%{}", i + 1));
+      inputs.push_back(format("\"{}\"(v[{}])", packed ? 'r' : 'f', i));
+    }
+    helper = format(
+        "__device__ __forceinline__ void {}({}* p, const {}* v) {{\n"
+        "  asm volatile(\"red.relaxed.gpu.global.add.{}{}{} [%0], {};\"\n"
+        "               :\n               : {}\n               : \"memory\");\n}}\n",
+        name, memory_type(dtype), to_text(packed ? u32 : dtype), packed ? "noftz." : "",
+        words > 1 ? format("v{}.", words) : "", packed ? to_text(dtype) + "x2" : "f32",
+        words > 1 ? "{" + join(places, ", ") + "}" : places[0], join(inputs, ", "));
+  }
+  const std::string from = pointer(place(move.src, move.src_indices));
+  const std::string value = packed ? format("(const u32*){}", from) : from;
+  line(call(name, {{pointer(place(move.dst, move.dst_indices))}, {value}}).s + ";");
+}
+
 }  // namespace tw::cuda

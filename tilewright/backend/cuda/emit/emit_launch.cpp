@@ -62,6 +62,7 @@ void Emitter::scan(const ir::Launch& launch) {
     if (const auto* move = s.try_as<ir::Move>()) {
       written_.insert(move->dst.root());
       read_.insert(move->src.root());
+      if (move->fold != ir::CopyFold::none) read_.insert(move->dst.root());
       moved_.insert(move->src.root());
       moved_.insert(move->dst.root());
     }

@@ -229,6 +229,7 @@ void Emitter::write(const Place& at, const Text& value, bool streaming) {
 /// A struct of the access's width is copied: LDG.E.128, STS.128 (seen with NVRTC 13.0 in SASS). A
 /// tensor that is only read and restricted goes through the read-only path by itself.
 void Emitter::move(const ir::Move& move) {
+  if (move.fold != ir::CopyFold::none) return fold(move);
   const Place from = place(move.src, move.src_indices), to = place(move.dst, move.dst_indices);
   const DType dtype = move.src.dtype();
   const int64_t bytes = move.count * dtype.bits() / 8;

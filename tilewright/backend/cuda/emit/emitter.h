@@ -122,6 +122,7 @@ class Emitter {
 
   // ---- effects ----
   void atomic(const ir::Atomic& atomic);
+  void fold(const ir::Move& move);
   void barrier(const ir::Barrier& barrier);
   void forget(const std::vector<ir::Buffer>& arrays);
   void warp(const ir::WarpOp& warp);
