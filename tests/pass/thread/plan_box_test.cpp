@@ -42,6 +42,14 @@ TEST(PlanBox, PutsNeighborsIntoSlotsAndRunsIntoNeighboringThreads) {
             "[64, 128] -> 128 threads, 64 slots: i % 4 * 32 + j / 4, i / 4 * 4 + j % 4");
 }
 
+TEST(PlanBox, LetsAThreadScanWhatItCan) {
+  EXPECT_EQ(
+      to_text(plan_box({1, 7168}, 128, 8, 1, 128, /*scanned=*/1)),
+      "[1, 7168] -> 128 threads, 56 slots: j / 1792 * 32 + j / 8 % 32, j / 256 % 7 * 8 + j % 8");
+  EXPECT_EQ(to_text(plan_box({64, 128}, 128, 4, 1, 128, /*scanned=*/0)),
+            "[64, 128] -> 128 threads, 64 slots: i / 16 * 32 + j / 4, i % 16 * 4 + j % 4");
+}
+
 TEST(PlanBox, PadsWhatDoesNotDivide) {
   const layout::Fragment plan = plan_box({7, 100}, 96, 4, 1);
   EXPECT_EQ(plan.shape(), (Coords{9, 128}));

@@ -36,6 +36,7 @@ struct Census : ir::Visitor {
       ++reads[reduce->src.buffer];
       ++writes[reduce->dst.buffer.root()];
     }
+    if (const auto* scan = stmt.try_as<ir::Scan>()) ++writes[scan->dst.buffer.root()];
     if (const auto* end = stmt.try_as<ir::ReducerFinalize>()) ++writes[end->dst.buffer.root()];
     if (const auto* print = stmt.try_as<ir::Print>(); print != nullptr && print->buffer) {
       reads[print->buffer] += 2;

@@ -184,6 +184,14 @@ class InsertBarriers {
         }
         return;
       }
+      case ir::Kind::Scan: {
+        const auto& scan = stmt.as<ir::Scan>();
+        out.push_back(stmt);
+        if (scan_crosses_warps(fragments_.at(scan.dst.buffer), scan.dim, threads_)) {
+          pending_.clear();
+        }
+        return;
+      }
       case ir::Kind::ReducerFinalize:
         out.push_back(stmt);
         if (crosses_warps(threads_)) pending_.clear();

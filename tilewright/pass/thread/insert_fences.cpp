@@ -30,7 +30,7 @@ bool publishes(const Stmt& stmt) {
   }
   // Results of the block come with barriers, which later passes put in.
   const auto* atomic = stmt.try_as<ir::Atomic>();
-  return stmt.is<ir::Barrier>() || is_bulk(stmt) || stmt.is<ir::Reduce>() ||
+  return stmt.is<ir::Barrier>() || is_bulk(stmt) || stmt.is<ir::Reduce>() || stmt.is<ir::Scan>() ||
          stmt.is<ir::ReducerFinalize>() || (atomic != nullptr && atomic->result);
 }
 

@@ -80,44 +80,8 @@ Stmt lower_gemm_by_fma(const ir::Gemm& n) {
                            ir::store(n.c.buffer, c_index, ir::load(sum, {}), n.c.unchecked)}));
 }
 
-// ---- scans ------------------------------------------------------------------------------------
-
-/// One loop over the lines along the dimension, each walked in order.
-Stmt lower_scan_by_lines(const ir::Scan& n) {
-  const auto dim = static_cast<size_t>(n.dim);
-  const DType dtype = ir::accumulator_type(n.dst.buffer.dtype());
-  const ir::ReduceKind fold = ir::reduction_of(n.scan);
-  std::vector<Expr> at(n.src.extent.size(), ir::index(0)), extents;
-  std::vector<Var> vars;
-  for (size_t d = 0; d < at.size(); ++d) {
-    if (d == dim) continue;
-    vars.push_back(Var::make("i", i64));
-    extents.push_back(n.src.extent[d]);
-    at[d] = vars.back();
-  }
-  if (vars.empty()) {  // one line: a box of one iteration
-    vars.push_back(Var::make("i", i64));
-    extents.push_back(ir::index(1));
-  }
-  const Var step = Var::make("k", i64), x = Var::make("x", dtype);
-  const Expr last = ir::sub(n.src.extent[dim], ir::index(1));
-  at[dim] = n.reverse ? ir::sub(last, step) : Expr(step);
-  const ir::Buffer sum =
-      ir::make_buffer("sum", dtype, ir::MemSpace::variable, std::vector<int64_t>{});
-  const Expr held = ir::load(sum, {});
-  // The element is read before dst is written: dst may be src.
-  std::vector<Stmt> walk{
-      ir::let(x, ir::cast(dtype, ir::load(n.src.buffer, inside(n.src, at), n.src.unchecked))),
-      ir::store(sum, {}, reduce_step(fold, false, held, x)),
-      ir::store(n.dst.buffer, inside(n.dst, at), ir::cast(n.dst.buffer.dtype(), held),
-                n.dst.unchecked)};
-  if (n.exclusive) std::swap(walk[1], walk[2]);
-  return parallel(n.loc, vars, extents,
-                  ir::seq({ir::alloc(sum, reduce_identity(fold, dtype)),
-                           ir::for_(step, ir::index(0), n.src.extent[dim], ir::seq(walk))}));
-}
-
-// ---- reductions -------------------------------------------------------------------------------
+// ---- reductions and scans
+// -------------------------------------------------------------------------
 
 bool is_whole_fragment(const ir::Region& region) {
   const ir::Buffer& buffer = region.buffer;
@@ -129,26 +93,58 @@ bool is_whole_fragment(const ir::Region& region) {
   return true;
 }
 
+/// A loop over a box; the body is made for its indices.
+template <class Body>
+Stmt over(SourceLoc where, const std::vector<Expr>& extents, const Body& body) {
+  std::vector<Var> vars;
+  std::vector<Expr> at;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    vars.push_back(Var::make(std::string(1, static_cast<char>('i' + d % 8)), i64));
+    at.push_back(vars.back());
+  }
+  return parallel(where, vars, extents, body(at));
+}
+
+/// A fragment with the elements of a region.
+ir::Buffer staged(const ir::Region& region, DType dtype, SourceLoc where,
+                  std::vector<Stmt>& stmts) {
+  const ir::Buffer buffer =
+      ir::make_buffer(region.buffer.name(), dtype, ir::MemSpace::fragment, region.extent);
+  stmts.push_back(ir::alloc(buffer));
+  stmts.push_back(over(where, region.extent, [&](const std::vector<Expr>& at) {
+    const Expr element = ir::load(region.buffer, inside(region, at), region.unchecked);
+    return ir::store(buffer, at, ir::cast(dtype, element));
+  }));
+  return buffer;
+}
+
+/// A scan of a whole fragment in place, in the type in which it accumulates.
+Stmt stage_scan(const ir::Scan& n) {
+  std::vector<Stmt> stmts;
+  const DType dtype = ir::accumulator_type(n.dst.buffer.dtype());
+  const bool in_place = n.src.buffer.same_as(n.dst.buffer) && is_whole_fragment(n.src) &&
+                        is_whole_fragment(n.dst) && n.dst.buffer.dtype() == dtype;
+  const ir::Buffer line = in_place ? n.dst.buffer : staged(n.src, dtype, n.loc, stmts);
+  stmts.push_back(ir::make<ir::Scan>(n.loc, [&](ir::Scan& s) {
+    s = n;
+    s.src = s.dst = ir::Region::whole(line);
+  }));
+  if (!in_place) {
+    stmts.push_back(over(n.loc, n.dst.extent, [&](const std::vector<Expr>& at) {
+      return ir::store(n.dst.buffer, inside(n.dst, at),
+                       ir::cast(n.dst.buffer.dtype(), ir::load(line, at)), n.dst.unchecked);
+    }));
+  }
+  return ir::make<ir::Seq>(n.loc, [&](ir::Seq& s) { s.stmts = std::move(stmts); });
+}
+
 Stmt stage_reduce(const ir::Reduce& n) {
   const size_t rank = n.src.extent.size();
   std::vector<Stmt> stmts;
   // 1. The source as a whole fragment.
-  ir::Region src = n.src;
-  if (!is_whole_fragment(src)) {
-    const ir::Buffer staged = ir::make_buffer(n.src.buffer.name(), n.src.buffer.dtype(),
-                                              ir::MemSpace::fragment, n.src.extent);
-    std::vector<Var> vars;
-    std::vector<Expr> at;
-    for (size_t d = 0; d < rank; ++d) {
-      vars.push_back(Var::make(std::string(1, static_cast<char>('i' + d % 8)), i64));
-      at.push_back(vars.back());
-    }
-    stmts.push_back(ir::alloc(staged));
-    stmts.push_back(parallel(
-        n.loc, vars, n.src.extent,
-        ir::store(staged, at, ir::load(n.src.buffer, inside(n.src, at), n.src.unchecked))));
-    src = ir::Region::whole(staged);
-  }
+  const ir::Region src = is_whole_fragment(n.src)
+                             ? n.src
+                             : ir::Region::whole(staged(n.src, n.src.buffer.dtype(), n.loc, stmts));
   // 2. The fold, every dimension kept with extent 1.
   const bool logical = n.reduce == ir::ReduceKind::any || n.reduce == ir::ReduceKind::all;
   const DType sum_type =
@@ -361,9 +357,7 @@ class LowerBlockOps : public ir::Rewriter {
                "tensor cores have no lowering yet");
         return lower_gemm_by_fma(stmt.as<ir::Gemm>());
       case ir::Kind::Scan:
-        remark(stmt, format("{}: a line by one thread", ir::enum_name(stmt.as<ir::Scan>().scan)),
-               "scans over lanes and warps have no lowering yet");
-        return lower_scan_by_lines(stmt.as<ir::Scan>());
+        return stage_scan(stmt.as<ir::Scan>());
       case ir::Kind::Reduce:
         return stage_reduce(stmt.as<ir::Reduce>());
       case ir::Kind::ReducerFinalize:

@@ -7,11 +7,11 @@
 
 namespace tw::pass {
 
-/// Copy, Fill, Gemm and Scan become Parallel loops over elements; parallel loops of symbolic extent
+/// Copy, Fill and Gemm become Parallel loops over elements; parallel loops of symbolic extent
 /// become serial loops over boxes of constant extent; a Reduce becomes one from a whole fragment to
 /// a whole fragment of the accumulator's type, with loops before and after where src or dst are
-/// something else. Reducers stay. Needs: tile IR. Guarantees: scheduled tile IR whose only tile
-/// operations are such reductions.
+/// something else; a Scan one of a whole fragment in place, likewise. Reducers stay. Needs: tile
+/// IR. Guarantees: scheduled tile IR whose only tile operations are such reductions and scans.
 ir::Program lower_block_ops(const ir::Program& program, Remarks* remarks = nullptr);
 
 }  // namespace tw::pass

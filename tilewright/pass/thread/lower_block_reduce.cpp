@@ -24,8 +24,6 @@ using ir::Var;
 using layout::Fragment;
 using layout::Layout;
 
-constexpr int64_t kWarp = 32;
-
 /// A digit of the thread's number: (thread / stride) % extent.
 struct Digit {
   int64_t stride, extent;
@@ -62,11 +60,7 @@ Exchange exchange_of(const std::vector<Digit>& digits, int64_t threads) {
   Exchange result;
   for (const Digit& d : digits) {
     if (!d.folded || d.extent == 1) continue;
-    // Lanes that differ in bits of their number; what is no power of two is left to the warps.
-    const int64_t inside = threads % kWarp == 0 && d.stride < kWarp &&
-                                   std::has_single_bit(static_cast<uint64_t>(d.stride))
-                               ? std::gcd(d.extent, kWarp / d.stride)
-                               : 1;
+    const int64_t inside = lanes_of(d.stride, d.extent, threads);
     if (inside > 1) result.lanes.push_back({d.stride, inside, true});
     if (inside < d.extent) {
       result.warps.push_back({d.stride * inside, d.extent / inside, true});
@@ -317,6 +311,11 @@ Expr fold_step(ir::ReduceKind kind, bool propagate_nan, const Expr& a, const Exp
     n = op;
     n.exactness = ir::Exactness::fast;
   });
+}
+
+int64_t lanes_of(int64_t stride, int64_t extent, int64_t threads) {
+  const bool are_bits = stride < kWarp && std::has_single_bit(static_cast<uint64_t>(stride));
+  return threads % kWarp == 0 && are_bits ? std::gcd(extent, kWarp / stride) : 1;
 }
 
 bool crosses_warps(const Fragment& src, const std::vector<int64_t>& dims, int64_t threads) {

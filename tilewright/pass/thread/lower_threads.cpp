@@ -142,6 +142,18 @@ class LowerThreads : public ir::Rewriter {
         const auto& n = stmt.as<ir::Reduce>();
         return ir::seq({own_part(n), exchange({partial(n)})});
       }
+      case ir::Kind::Scan: {
+        const auto& n = stmt.as<ir::Scan>();
+        const Registers& line = registers_.at(n.dst.buffer);
+        if (needs_.remarks != nullptr) {
+          needs_.remarks->add(
+              {n.loc,
+               format("scan {} of {}: {}", ir::enum_name(n.scan), n.dst.buffer.name(),
+                      scan_text(line.fragment, n.dim, threads_)),
+               {}});
+        }
+        return scan_block(n, line, thread_, threads_, loops_ > 0);
+      }
       case ir::Kind::ReducerInit:
         return init(stmt.as<ir::ReducerInit>());
       case ir::Kind::ReducerUpdate:

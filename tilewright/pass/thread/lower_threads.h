@@ -18,6 +18,7 @@ inline bool is_tensor(const ir::Buffer& root) {
 
 /// The physical coordinates of a fragment.
 inline constexpr int kThread = 0, kSlot = 1;
+inline constexpr int64_t kWarp = 32;
 
 /// A fragment in the registers of a thread: its slots as a local array.
 struct Registers {
@@ -26,10 +27,10 @@ struct Registers {
 };
 
 /// Each Parallel becomes a loop over the slots of its fragment, each Reduce a fold over slots, then
-/// over lanes by shuffles, then over warps through shared memory. Fragments become local arrays.
-/// Neighbors in memory move in vectors of up to 16 bytes where alignment is proven; a tensor that
-/// is accessed so promises an alignment of 16 bytes, which the call checks. Needs: spread_loops,
-/// insert_barriers, guard_bounds. Guarantees: thread IR.
+/// over lanes by shuffles, then over warps through shared memory, each Scan likewise. Fragments
+/// become local arrays. Neighbors in memory move in vectors of up to 16 bytes where alignment is
+/// proven; a tensor that is accessed so promises an alignment of 16 bytes, which the call checks.
+/// Needs: spread_loops, insert_barriers, guard_bounds. Guarantees: thread IR.
 ir::Program lower_threads(const ir::Program& program, Remarks* remarks = nullptr);
 
 // ---- the parts, one file each ----
@@ -61,9 +62,21 @@ ir::Expr fold_step(ir::ReduceKind kind, bool propagate_nan, const ir::Expr& a, c
 bool crosses_warps(const layout::Fragment& src, const std::vector<int64_t>& dims, int64_t threads);
 /// The same of a fold over all threads.
 bool crosses_warps(int64_t threads);
+/// Of the threads that differ in (thread / stride) % extent, how many neighbors are in one warp for
+/// sure and can shuffle: lanes that differ in bits of their number, of warps that are full.
+int64_t lanes_of(int64_t stride, int64_t extent, int64_t threads);
 /// How threads exchange their parts: "shuffles over 32 lanes, 4 parts through shared memory".
 std::string exchange_text(const layout::Fragment& src, const std::vector<int64_t>& dims,
                           int64_t threads, ir::ReduceKind kind, DType dtype);
+
+/// A scan in place, of a fragment in registers whose digits along `dim` follow one another.
+ir::Stmt scan_block(const ir::Scan& scan, const Registers& line, const ir::Var& thread,
+                    int64_t threads, bool in_loop);
+bool can_scan(const layout::Fragment& fragment, int64_t dim, int64_t threads);
+/// How it is done: "8 in a thread, 32 lanes, 7 in a thread, 4 parts through shared memory".
+std::string scan_text(const layout::Fragment& fragment, int64_t dim, int64_t threads);
+/// Whether the scan exchanges through shared memory, with a barrier inside.
+bool scan_crosses_warps(const layout::Fragment& fragment, int64_t dim, int64_t threads);
 
 /// What the vectors of a launch need of a call.
 struct VectorNeeds {

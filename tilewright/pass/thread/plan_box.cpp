@@ -39,7 +39,7 @@ void split(const std::vector<int64_t>& runs, size_t d, int64_t left, int64_t mos
 }  // namespace
 
 layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector, int fast,
-                          int64_t most_along_fast) {
+                          int64_t most_along_fast, int scanned) {
   const int rank = static_cast<int>(extents.size());
   const int64_t elements = layout::product(extents);
   while (vector > 1 &&
@@ -71,8 +71,11 @@ layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_
     const int64_t inner = d == fast ? vector : 1, t = best.threads[i];
     const int64_t outer = ceil_div(runs[i], t);
     shape[static_cast<size_t>(d)] = inner * t * outer;
-    add(d, inner, t, 0, thread);
-    add(d, inner * t, outer, 1, slot);
+    int64_t near = t;  // threads whose runs follow one another
+    if (d == scanned) near = d != fast ? 1 : t % kWarp == 0 ? kWarp : t;
+    add(d, inner, near, 0, thread);
+    add(d, inner * near, outer, 1, slot);
+    add(d, inner * near * outer, t / near, 0, thread);
   }
   shape.push_back(threads / thread);
   add(rank, 1, threads / thread, 0, thread);

@@ -13,9 +13,10 @@ namespace tw::pass {
 /// in neighboring threads; what threads can't share out is repeated in slots. Threads that have
 /// nothing else to do hold copies. Among all ways to split the threads over the dimensions it takes
 /// one with the fewest slots, and of these the one with most threads along `fast`, of those with at
-/// most so many there.
+/// most so many there. Along `scanned`, runs follow one another in the lanes of a warp, what these
+/// can't share out in their slots, and then in warps: a scan adds in a thread what it can.
 layout::Fragment plan_box(const layout::Coords& extents, int64_t threads, int64_t vector, int fast,
-                          int64_t most_along_fast = INT64_MAX);
+                          int64_t most_along_fast = INT64_MAX, int scanned = -1);
 
 /// How many slots of a thread, from each multiple of that on, are neighbors along an index.
 struct Neighbors {

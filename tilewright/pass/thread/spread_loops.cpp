@@ -39,15 +39,13 @@ bool is_distributed(const Buffer& buffer) {
   return buffer.space() == ir::MemSpace::fragment || buffer.space() == ir::MemSpace::local;
 }
 
-constexpr int64_t kWarp = 32;
-
 struct Use {
   Buffer buffer;
   std::vector<Expr> indices;
   bool write;
 };
 
-/// A parallel loop or a reduction, and what it uses.
+/// A parallel loop, a reduction or a scan, and what it uses.
 struct Op {
   Stmt stmt;
   std::vector<ir::Var> vars;  // of a loop
@@ -91,7 +89,7 @@ class Collect : public ir::Visitor {
       loop_ = nullptr;
       ops.push_back(std::move(op));
       return;
-    } else if (stmt.is<ir::Reduce>()) {
+    } else if (stmt.is<ir::Reduce>() || stmt.is<ir::Scan>()) {
       ops.push_back({stmt, {}, {}, {}, {}, {}, false});
       return;
     } else if (const auto* end = stmt.try_as<ir::ReducerFinalize>()) {
@@ -179,7 +177,8 @@ class Inference {
   /// Whether a reduction makes it, which alone decides where it is.
   bool is_result(const Buffer& buffer) const {
     return std::any_of(all_.ops.begin(), all_.ops.end(), [&](const Op& op) {
-      return !op.is_loop() && op.stmt.as<ir::Reduce>().dst.buffer.same_as(buffer);
+      const auto* reduce = op.stmt.try_as<ir::Reduce>();
+      return reduce != nullptr && reduce->dst.buffer.same_as(buffer);
     });
   }
   bool is_shared(const Buffer& buffer) const { return all_.demoted.contains(buffer.root()); }
@@ -203,7 +202,7 @@ class Inference {
       for (const Use& use : op.uses) look(use);
     }
     op.map = plan_box(op.box, threads_, found ? 128 / bits : 1, fast,
-                      folds_in_warps(op, fast) ? kWarp : threads_);
+                      folds_in_warps(op, fast) ? kWarp : threads_, scanned_by(op));
     if (op.once) op.map = layout::dereplicate(*op.map);
   }
 
@@ -213,18 +212,33 @@ class Inference {
     const int64_t others = layout::product(op.box) / op.box[static_cast<size_t>(index)];
     if (threads_ <= kWarp || threads_ % kWarp != 0 || others % (threads_ / kWarp) != 0)
       return false;
-    for (const Use& use : op.uses) {
-      for (const Op& reader : all_.ops) {
-        const auto* reduce = reader.stmt.try_as<ir::Reduce>();
-        if (!use.write || reduce == nullptr || !reduce->src.buffer.same_as(use.buffer)) continue;
-        for (const int64_t d : reduce->dims) {
-          if (uses(use.indices[static_cast<size_t>(d)], op.vars[static_cast<size_t>(index)])) {
-            return true;
-          }
+    return along(op, index) != Along::nothing;
+  }
+
+  /// What is done along an index with what is written.
+  enum class Along { nothing, fold, scan };
+  Along along(const Op& op, int index) const {
+    for (const Op& reader : all_.ops) {
+      const auto* reduce = reader.stmt.try_as<ir::Reduce>();
+      const auto* scan = reader.stmt.try_as<ir::Scan>();
+      if (reduce == nullptr && scan == nullptr) continue;
+      const Buffer& read = scan != nullptr ? scan->src.buffer : reduce->src.buffer;
+      for (const Use& use : op.uses) {
+        if (!use.write || !read.same_as(use.buffer)) continue;
+        for (const int64_t d : scan != nullptr ? std::vector{scan->dim} : reduce->dims) {
+          if (!uses(use.indices[static_cast<size_t>(d)], op.vars[static_cast<size_t>(index)]))
+            continue;
+          return scan != nullptr ? Along::scan : Along::fold;
         }
       }
     }
-    return false;
+    return Along::nothing;
+  }
+  /// The index along which what is written is scanned, or -1.
+  int scanned_by(const Op& op) const {
+    int index = static_cast<int>(op.vars.size()) - 1;
+    while (index >= 0 && along(op, index) != Along::scan) --index;
+    return index;
   }
 
   static std::optional<Layout> index_of(const Op& op, const Use& use) {
@@ -294,7 +308,8 @@ class Inference {
     do {
       changed_ = false;
       for (Op& op : all_.ops) {
-        op.is_loop() ? propagate_loop(op) : propagate_reduce(op.stmt.as<ir::Reduce>());
+        if (op.is_loop()) propagate_loop(op);
+        if (const auto* reduce = op.stmt.try_as<ir::Reduce>()) propagate_reduce(*reduce);
       }
     } while (changed_);
   }
@@ -335,10 +350,8 @@ class Inference {
   // ---- legality (language 17.3) ----
   void check() {
     for (const Op& op : all_.ops) {
-      if (!op.is_loop()) {
-        check_reduce(op.stmt.as<ir::Reduce>());
-        continue;
-      }
+      if (const auto* reduce = op.stmt.try_as<ir::Reduce>()) check_reduce(*reduce);
+      if (const auto* scan = op.stmt.try_as<ir::Scan>()) check_scan(*scan);
       for (const Use& use : op.uses) {
         if (is_shared(use.buffer) || is_own(op, use)) continue;
         all_.demoted.emplace(use.buffer.root(), use.write ? "threads write elements of others"
@@ -425,6 +438,15 @@ class Inference {
     }
   }
 
+  void check_scan(const ir::Scan& scan) {
+    const auto line = fragments_.find(scan.dst.buffer);
+    if (line == fragments_.end() || line->second.threads() < threads_) {
+      all_.demoted.emplace(scan.dst.buffer.root(), "not all threads hold a part of it");
+    } else if (!can_scan(line->second, scan.dim, threads_)) {
+      all_.demoted.emplace(scan.dst.buffer.root(), "its layout mixes lines of a scan");
+    }
+  }
+
   Collect& all_;
   int64_t threads_;
   std::map<Buffer, Fragment, ir::ById> fragments_;
@@ -434,15 +456,17 @@ class Inference {
 // ---- rewriting -------------------------------------------------------------------------------
 
 /// Moves buffers to shared memory. A reduction of one gets a fragment of its own to read, one into
-/// one a fragment of its own to write.
+/// one a fragment of its own to write, a scan of one a fragment in which it is done.
 class Demote : public ir::Rewriter {
  public:
   explicit Demote(const std::map<Buffer, const char*, ir::ById>& demoted) : demoted_(demoted) {}
   using Rewriter::rewrite;
 
   Stmt rewrite(const Stmt& stmt) override {
-    const auto* reduce = stmt.try_as<ir::Reduce>();
-    return reduce == nullptr ? (stmt ? children(stmt) : stmt) : staged(*reduce);
+    if (!stmt) return stmt;
+    if (const auto* reduce = stmt.try_as<ir::Reduce>()) return staged(*reduce);
+    if (const auto* scan = stmt.try_as<ir::Scan>()) return staged(*scan);
+    return children(stmt);
   }
 
  private:
@@ -464,6 +488,17 @@ class Demote : public ir::Rewriter {
     }));
     if (!written.same_as(dst)) stmts.push_back(copy(written, dst, reduce.loc));
     return ir::make<ir::Seq>(reduce.loc, [&](ir::Seq& s) { s.stmts = std::move(stmts); });
+  }
+  Stmt staged(const ir::Scan& scan) {
+    const Buffer line = rewrite(scan.dst.buffer);
+    if (!demoted_.contains(scan.dst.buffer.root())) return Stmt(&scan);
+    const Buffer held = fragment_like(line);
+    const Stmt inside = ir::make<ir::Scan>(scan.loc, [&](ir::Scan& s) {
+      s = scan;
+      s.src = s.dst = ir::Region::whole(held);
+    });
+    return ir::seq(
+        {ir::alloc(held), copy(line, held, scan.loc), inside, copy(held, line, scan.loc)});
   }
   static Buffer fragment_like(const Buffer& buffer) {
     return ir::make_buffer(buffer.name(), buffer.dtype(), ir::MemSpace::fragment, buffer.shape());
