@@ -40,6 +40,7 @@ TEST(Cumsum, AgreesWithTheReference) {
         }
       }
     }
+    expect_cumsum(where, random_tensor(bf16, {2, 20001}, 1), OwnedTensor(f32, {2, 20001}));
     const OwnedTensor storage = random_tensor(f32, {3, 9001}, 1), y(f32, {3, 9002});
     expect_cumsum(where, test::with_row_gap(storage, 8999), test::with_row_gap(y, 8999));
   }
