@@ -9,6 +9,7 @@
 #include "tilewright/pass/thread/insert_fences.h"
 #include "tilewright/pass/thread/lower_block_ops.h"
 #include "tilewright/pass/thread/lower_threads.h"
+#include "tilewright/pass/thread/narrow_divisions.h"
 #include "tilewright/pass/thread/pipeline_loops.h"
 #include "tilewright/pass/thread/plan_shared.h"
 #include "tilewright/pass/thread/spread_loops.h"
@@ -38,6 +39,7 @@ std::vector<Pass> thread_pipeline(const BlockLimits& limits, Remarks* remarks) {
       {"plan_shared", Level::thread, Level::thread,
        [=](const Program& p) { return plan_shared(p, limits.shared_bytes); }},
       {"simplify_threads", Level::thread, Level::thread, simplify},
+      {"narrow_divisions", Level::thread, Level::thread, narrow_divisions},
   };
 }
 

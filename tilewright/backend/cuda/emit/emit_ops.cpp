@@ -175,7 +175,11 @@ Text Emitter::integer_operation(const ir::Op& op) {
       if (!constant && op.code == OpCode::truncdiv && is_block_index(op.args[0])) {
         return call("divide_index", {as_type(u32, arg(0)), arg(1)});
       }
-      if (!constant || *constant == 0) return call(name, {result(arg(0)), result(arg(1))});
+      // Both of one type: literals and what C++ promotes to int aren't.
+      const auto typed = [&](size_t i) {
+        return bits < 32 || op.args[i].is<ir::Const>() ? result(arg(i)) : arg(i);
+      };
+      if (!constant || *constant == 0) return call(name, {typed(0), typed(1)});
       const auto [a, b] = operands(op);
       return wrapped(dtype, infix(a, op.code == OpCode::truncdiv ? " / " : " % ", b, kProduct));
     }

@@ -1,0 +1,46 @@
+#include "tilewright/pass/thread/narrow_divisions.h"
+
+#include <gtest/gtest.h>
+
+#include "tilewright/ir/text.h"
+
+namespace tw::pass {
+namespace {
+
+/// What becomes of a statement, in a launch with a block b < n, where 1 <= w and 0 <= z.
+std::string narrowed(const std::string& stmt) {
+  const ir::Program program = ir::parse_program(R"(tilewright ir 1 program "p" {
+  symbol n symbol w symbol z output Y: i64[n]
+  launch b in n with threads=[32], guard=w >= 1 && z >= 0 && z < 1000, thread=t {
+    )" + stmt + R"(
+  } })");
+  const std::string text = ir::print(narrow_divisions(program));
+  const size_t begin = text.find("Y![0] = ") + 8;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+TEST(NarrowDivisions, DividesWhatIsSmallByWhatIsPositive) {
+  EXPECT_EQ(narrowed("Y![0] = b // w"),
+            "cast(truncdiv(cast(b, u32), cast(min(w, 4294967295), u32)), i64)");
+  EXPECT_EQ(narrowed("Y![0] = b % w"),
+            "cast(truncmod(cast(b, u32), cast(min(w, 4294967295), u32)), i64)");
+  EXPECT_EQ(narrowed("Y![0] = (z + t) // (z + 1)"),
+            "cast(truncdiv(cast(z + t, u32), cast(z + 1, u32)), i64)");
+}
+
+TEST(NarrowDivisions, LeavesWhatMayNotFit) {
+  for (const char* stmt :
+       {"b // z", "w // w", "(b * 3) // w", "(b - 1) // w", "b // 3", "z // b"}) {
+    const std::string text = narrowed(std::string("Y![0] = ") + stmt);
+    EXPECT_EQ(text.find("u32"), std::string::npos) << stmt << ": " << text;
+  }
+}
+
+TEST(NarrowDivisions, KnowsWhatConditionsSay) {
+  EXPECT_EQ(narrowed("if z > 0 { Y![0] = b // z }"),
+            "cast(truncdiv(cast(b, u32), cast(z, u32)), i64)");
+  EXPECT_EQ(narrowed("if z > 0 { } else { Y![0] = b // z }").find("u32"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tw::pass

@@ -1,0 +1,84 @@
+#include "tilewright/pass/thread/narrow_divisions.h"
+
+#include "tilewright/ir/build.h"
+#include "tilewright/ir/visit.h"
+#include "tilewright/pass/bounds.h"
+
+namespace tw::pass {
+namespace {
+
+using ir::Expr;
+using ir::OpCode;
+using ir::Stmt;
+
+constexpr int64_t kMost = UINT32_MAX;
+
+class NarrowDivisions : public ir::Rewriter {
+ public:
+  explicit NarrowDivisions(const ir::Program& program) : bounds_(program) {}
+  using Rewriter::rewrite;
+
+  Expr rewrite(const Expr& expr) override {
+    if (!expr) return expr;
+    const Expr next = children(expr);
+    const auto* op = next.try_as<ir::Op>();
+    if (op == nullptr || op->dtype != i64) return next;
+    const bool quotient = op->code == OpCode::floordiv || op->code == OpCode::truncdiv;
+    const bool rest = op->code == OpCode::floormod || op->code == OpCode::truncmod;
+    if (!quotient && !rest) return next;
+    const Expr &a = op->args[0], &b = op->args[1];
+    if (ir::as_int(b) || !bounds_.proves(ir::le(ir::index(0), a)) ||
+        !bounds_.proves(ir::lt(a, ir::index(kMost))) || !bounds_.proves(ir::lt(ir::index(0), b))) {
+      return next;
+    }
+    const Expr divisor = bounds_.values(b).hi <= kMost ? b : ir::min(b, ir::index(kMost));
+    return ir::cast(i64, ir::op(quotient ? OpCode::truncdiv : OpCode::truncmod, u32,
+                                {ir::cast(u32, a), ir::cast(u32, divisor)}, expr.loc()));
+  }
+
+  Stmt rewrite(const Stmt& stmt) override {
+    if (!stmt) return stmt;
+    if (const auto* let = stmt.try_as<ir::Let>()) {
+      bounds_.bind_value(let->var, let->value);
+      return children(stmt);
+    }
+    if (const auto* fact = stmt.try_as<ir::Assume>()) bounds_.assume(fact->cond);
+    if (const auto* branch = stmt.try_as<ir::If>()) return rewrite_if(stmt, *branch);
+    const Bounds::Scope scope(bounds_);
+    if (const auto* launch = stmt.try_as<ir::Launch>()) {
+      bind_launch(bounds_, *launch);
+      for (const ir::Var& block : launch->block_vars) {
+        bounds_.assume(ir::lt(block, ir::index(int64_t{1} << 31)));
+      }
+    } else if (const auto* loop = stmt.try_as<ir::For>()) {
+      const auto step = ir::as_int(loop->step);
+      if (step && *step > 0) bounds_.bind(loop->var, loop->lo, loop->hi, *step);
+    }
+    return children(stmt);
+  }
+
+ private:
+  Stmt rewrite_if(const Stmt& stmt, const ir::If& branch) {
+    const Expr cond = rewrite(branch.cond);
+    const auto under = [&](bool holds, const Stmt& body) {
+      const Bounds::Scope scope(bounds_);
+      bounds_.assume(branch.cond, holds);
+      return rewrite(body);
+    };
+    const Stmt then_body = under(true, branch.then_body);
+    const Stmt else_body = under(false, branch.else_body);
+    const bool same = cond.same_as(branch.cond) && then_body.same_as(branch.then_body) &&
+                      else_body.same_as(branch.else_body);
+    return same ? stmt : ir::if_(cond, then_body, else_body);
+  }
+
+  Bounds bounds_;
+};
+
+}  // namespace
+
+ir::Program narrow_divisions(const ir::Program& program) {
+  return NarrowDivisions(program).rewrite(program);
+}
+
+}  // namespace tw::pass

@@ -1,0 +1,13 @@
+// Divisions of 64 bits by 64 take a GPU some hundred instructions: those that 32 bits suffice for.
+#pragma once
+
+#include "tilewright/ir/nodes.h"
+
+namespace tw::pass {
+
+/// Quotients and remainders in i64 by what is no constant become those of u32 where the dividend
+/// is proven to be in [0, 2^32 - 1) and the divisor to be positive. A grid has fewer than 2^31
+/// blocks in each dimension. Needs and guarantees: thread IR.
+ir::Program narrow_divisions(const ir::Program& program);
+
+}  // namespace tw::pass
