@@ -198,7 +198,7 @@ void Verifier::check(const AsyncCopy& n) {
   if (tensor) box(extents(loads ? n.src : n.dst, false), n.src.buffer.dtype(), n.swizzle);
   require(n.fold == CopyFold::none || (!loads && !elements), "only stores in bulk fold");
   for (const Buffer& b : {n.src.buffer, n.dst.buffer, n.barrier}) {
-    require(!b || !b->peer, "{} is another block's, copies are of the own", b.name());
+    if (b) require(!b->peer, "{} is another block's, copies are of the own", b.name());
   }
 }
 
