@@ -270,6 +270,13 @@ Stmt if_(const Expr& cond, Stmt then_body, Stmt else_body) {
     n.else_body = std::move(else_body);
   });
 }
+Stmt barrier(SourceLoc where, std::string reason) {
+  return make<Barrier>(where, [&](Barrier& n) { n.reason = std::move(reason); });
+}
+Stmt sync(SourceLoc where, SyncCode code) {
+  return make<Sync>(where, [&](Sync& n) { n.code = code; });
+}
+
 bool is_empty(const Stmt& stmt) {
   if (!stmt) return true;
   const auto* s = stmt.try_as<Seq>();

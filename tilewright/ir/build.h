@@ -107,6 +107,9 @@ Stmt for_(const Var& var, const Expr& lo, const Expr& hi, Stmt body,
 Stmt for_(const Var& var, const Expr& lo, const Expr& hi, const Expr& step, Stmt body,
           LoopKind kind = LoopKind::serial);
 Stmt if_(const Expr& cond, Stmt then_body, Stmt else_body = {});
+/// All threads of the block wait for each other; the reason is for the reader of the code.
+Stmt barrier(SourceLoc where, std::string reason);
+Stmt sync(SourceLoc where, SyncCode code);
 bool is_empty(const Stmt& stmt);
 
 }  // namespace tw::ir

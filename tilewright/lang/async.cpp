@@ -174,8 +174,7 @@ PhaseBarriers barrier(const std::vector<int64_t>& arrivals, std::string_view nam
                       SourceLoc where) {
   const Site site{"barrier", where};
   const PhaseBarriers result = make_barriers(site, arrivals, name);
-  Trace::in_launch(site).emit(ir::make<ir::Barrier>(
-      where, [&](ir::Barrier& n) { n.reason = std::string(name) + " is initialized"; }));
+  Trace::in_launch(site).emit(ir::barrier(where, std::string(name) + " is initialized"));
   return result;
 }
 PhaseBarriers cluster_barrier(const std::vector<int64_t>& arrivals, std::string_view name,

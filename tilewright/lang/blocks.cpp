@@ -11,7 +11,7 @@ namespace {
 using ir::SyncCode;
 
 void emit_sync(const Site& site, SyncCode code) {
-  Trace::in_launch(site).emit(ir::make<ir::Sync>(site.where, [&](ir::Sync& n) { n.code = code; }));
+  Trace::in_launch(site).emit(ir::sync(site.where, code));
 }
 
 /// A dimension of the grid; 0 is the first.

@@ -222,11 +222,10 @@ Expr sync_or(const Operand& condition) {
 }
 
 void fence(AtomicScope scope, SourceLoc where) {
-  Trace::in_launch({"fence", where}).emit(ir::make<ir::Sync>(where, [&](ir::Sync& n) {
-    n.code = scope == AtomicScope::block    ? ir::SyncCode::fence_block
-             : scope == AtomicScope::device ? ir::SyncCode::fence_device
-                                            : ir::SyncCode::fence_system;
-  }));
+  const ir::SyncCode code = scope == AtomicScope::block    ? ir::SyncCode::fence_block
+                            : scope == AtomicScope::device ? ir::SyncCode::fence_device
+                                                           : ir::SyncCode::fence_system;
+  Trace::in_launch({"fence", where}).emit(ir::sync(where, code));
 }
 
 Expr shfl(const Operand& value, const Operand& lane, int64_t width) {

@@ -286,4 +286,19 @@ void bind_launch(Bounds& bounds, const ir::Launch& launch) {
   bounds.bind(launch.thread, ir::index(0), ir::index(threads));
 }
 
+ir::Stmt rewrite_if(Bounds& bounds, ir::Rewriter& rewriter, const ir::Stmt& stmt) {
+  const auto& branch = stmt.as<ir::If>();
+  const Expr cond = rewriter.rewrite(branch.cond);
+  const auto under = [&](bool holds, const ir::Stmt& body) {
+    const Bounds::Scope scope(bounds);
+    bounds.assume(branch.cond, holds);
+    return rewriter.rewrite(body);
+  };
+  const ir::Stmt then_body = under(true, branch.then_body);
+  const ir::Stmt else_body = under(false, branch.else_body);
+  const bool same = cond.same_as(branch.cond) && then_body.same_as(branch.then_body) &&
+                    else_body.same_as(branch.else_body);
+  return same ? stmt : ir::if_(cond, then_body, else_body);
+}
+
 }  // namespace tw::pass

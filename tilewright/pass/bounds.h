@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tilewright/ir/nodes.h"
+#include "tilewright/ir/visit.h"
 #include "tilewright/pass/linear.h"
 #include "tilewright/pass/value_set.h"
 
@@ -104,5 +105,8 @@ class Bounds : private SumReader {
 /// What holds in the body of a launch: its guard, the ranges of its blocks and, where it has an
 /// index of the thread and says how many there are, of that.
 void bind_launch(Bounds& bounds, const ir::Launch& launch);
+
+/// An If, rewritten with what its condition says in each branch; itself where nothing changes.
+ir::Stmt rewrite_if(Bounds& bounds, ir::Rewriter& rewriter, const ir::Stmt& stmt);
 
 }  // namespace tw::pass

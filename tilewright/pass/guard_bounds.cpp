@@ -60,22 +60,8 @@ class GuardBounds : public ir::Rewriter {
         bounds_.bind_value(let.var, let.value);
         return children(stmt);
       }
-      case ir::Kind::If: {
-        const auto& branch = stmt.as<ir::If>();
-        const Expr cond = rewrite(branch.cond);
-        const auto under = [&](bool holds, const Stmt& body) {
-          const Bounds::Scope scope(bounds_);
-          bounds_.assume(branch.cond, holds);
-          return rewrite(body);
-        };
-        const Stmt then_body = under(true, branch.then_body);
-        const Stmt else_body = under(false, branch.else_body);
-        if (cond.same_as(branch.cond) && then_body.same_as(branch.then_body) &&
-            else_body.same_as(branch.else_body)) {
-          return stmt;
-        }
-        return ir::if_(cond, then_body, else_body);
-      }
+      case ir::Kind::If:
+        return rewrite_if(bounds_, *this, stmt);
       case ir::Kind::Assume:
         bounds_.assume(stmt.as<ir::Assume>().cond);
         return stmt;

@@ -352,9 +352,7 @@ class InsertBarriers {
       if (hazard == nullptr) continue;
       // A thread sees its own accesses in order.
       if (before.pattern && now.pattern && *before.pattern == *now.pattern) continue;
-      out.push_back(ir::make<ir::Barrier>(where, [&, name = buffer.name()](ir::Barrier& n) {
-        n.reason = format("{} is {}", name, hazard);
-      }));
+      out.push_back(ir::barrier(where, format("{} is {}", buffer.name(), hazard)));
       pending_.clear();
       break;
     }

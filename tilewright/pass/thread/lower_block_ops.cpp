@@ -80,8 +80,7 @@ Stmt lower_gemm_by_fma(const ir::Gemm& n) {
                            ir::store(n.c.buffer, c_index, ir::load(sum, {}), n.c.unchecked)}));
 }
 
-// ---- reductions and scans
-// -------------------------------------------------------------------------
+// ---- reductions and scans ---------------------------------------------------------------------
 
 bool is_whole_fragment(const ir::Region& region) {
   const ir::Buffer& buffer = region.buffer;

@@ -295,10 +295,6 @@ class Combine {
   int64_t threads_;
 };
 
-Stmt barrier(const char* reason) {
-  return ir::make<ir::Barrier>({}, [&](ir::Barrier& b) { b.reason = reason; });
-}
-
 }  // namespace
 
 Expr fold_step(ir::ReduceKind kind, bool propagate_nan, const Expr& a, const Expr& b) {
@@ -360,9 +356,9 @@ Stmt exchange_parts(const std::vector<PartialFold>& folds, const Var& thread, in
   std::vector<Buffer> parts;
   for (const Combine& combine : through_shared) parts.push_back(combine.allocate(stmts));
   const bool crosses = !through_shared.empty();
-  if (crosses && in_loop) stmts.push_back(barrier("parts of the turn before are read"));
+  if (crosses && in_loop) stmts.push_back(ir::barrier({}, "parts of the turn before are read"));
   for (size_t i = 0; i < parts.size(); ++i) stmts.push_back(through_shared[i].write(parts[i]));
-  if (crosses) stmts.push_back(barrier("parts of a sum are written before they are read"));
+  if (crosses) stmts.push_back(ir::barrier({}, "parts of a sum are written before they are read"));
   for (size_t i = 0; i < parts.size(); ++i) through_shared[i].fold(parts[i], stmts);
   return ir::make<ir::Seq>(folds.back().loc, [&](ir::Seq& q) { q.stmts = std::move(stmts); });
 }

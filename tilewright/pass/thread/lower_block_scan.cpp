@@ -318,12 +318,12 @@ class BlockScan {
       const Expr number = ir::add(ir::mul(group, ir::index(level.extent)), part);
       return ir::add(ir::mul(number, ir::index(lines)), line);
     };
-    if (in_loop) add(barrier("parts of the turn before are read"));
+    if (in_loop) add(ir::barrier({}, "parts of the turn before are read"));
     const Stmt write = each(groups(number), [&](const Expr& slot, const Expr& group) {
       return set(parts, at(group, place), get(total_, slot));
     });
     add(is_last ? ir::if_(is_last, write) : write);
-    add(barrier("parts of a scan are written before they are read"));
+    add(ir::barrier({}, "parts of a scan are written before they are read"));
     // 2. The sum of those before.
     const Expr zero = ir::index(0);
     add(each(groups(number), [&](const Expr& slot, const Expr& group) {
@@ -339,9 +339,6 @@ class BlockScan {
                     last <= kUnrolledParts ? ir::LoopKind::unrolled : ir::LoopKind::serial),
            precede(number, slot, get(prefix_, zero)), is_top(number) ? Stmt() : total});
     }));
-  }
-  static Stmt barrier(const char* reason) {
-    return ir::make<ir::Barrier>({}, [&](ir::Barrier& b) { b.reason = reason; });
   }
 
   const ir::Scan& scan_;

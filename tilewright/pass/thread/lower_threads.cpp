@@ -116,16 +116,8 @@ class LowerThreads : public ir::Rewriter {
       case ir::Kind::Assume:
         bounds_.assume(stmt.as<ir::Assume>().cond);
         return ir::seq({});
-      case ir::Kind::If: {
-        const auto& branch = stmt.as<ir::If>();
-        const auto under = [&](bool holds, const Stmt& body) {
-          const Bounds::Scope scope(bounds_);
-          bounds_.assume(branch.cond, holds);
-          return rewrite(body);
-        };
-        const Stmt then_body = under(true, branch.then_body);
-        return ir::if_(rewrite(branch.cond), then_body, under(false, branch.else_body));
-      }
+      case ir::Kind::If:
+        return rewrite_if(bounds_, *this, stmt);
       case ir::Kind::For:
       case ir::Kind::While:
         return loop(stmt);
@@ -521,9 +513,6 @@ class LowerThreads : public ir::Rewriter {
     const Buffer slot = ir::make_buffer(n.result.name(), n.result.dtype(), ir::MemSpace::shared,
                                         std::vector<int64_t>{1});
     const Var own = Var::make(n.result.name(), n.result.dtype());
-    const auto barrier = [&](const char* reason) {
-      return ir::make<ir::Barrier>(n.loc, [&](ir::Barrier& b) { b.reason = reason; });
-    };
     const Stmt atomic = ir::make<ir::Atomic>(n.loc, [&](ir::Atomic& a) {
       a = children(Stmt(&n)).as<ir::Atomic>();
       a.result = own;
@@ -531,10 +520,10 @@ class LowerThreads : public ir::Rewriter {
     const std::vector<Stmt> stmts{
         ir::alloc(slot),
         ir::if_(is_first_thread(), ir::seq({atomic, ir::store(slot, {ir::index(0)}, own, true)})),
-        barrier("the atomic's result is for all threads"),
+        ir::barrier(n.loc, "the atomic's result is for all threads"),
         ir::let(n.result, ir::load(slot, {ir::index(0)}, true))};
     out.insert(out.end(), stmts.begin(), stmts.end());
-    if (loops_ > 0) out.push_back(barrier("the result is replaced in the next turn"));
+    if (loops_ > 0) out.push_back(ir::barrier(n.loc, "the result is replaced in the next turn"));
   }
 
   Bounds bounds_;

@@ -43,7 +43,7 @@ class NarrowDivisions : public ir::Rewriter {
       return children(stmt);
     }
     if (const auto* fact = stmt.try_as<ir::Assume>()) bounds_.assume(fact->cond);
-    if (const auto* branch = stmt.try_as<ir::If>()) return rewrite_if(stmt, *branch);
+    if (stmt.is<ir::If>()) return rewrite_if(bounds_, *this, stmt);
     const Bounds::Scope scope(bounds_);
     if (const auto* launch = stmt.try_as<ir::Launch>()) {
       bind_launch(bounds_, *launch);
@@ -58,20 +58,6 @@ class NarrowDivisions : public ir::Rewriter {
   }
 
  private:
-  Stmt rewrite_if(const Stmt& stmt, const ir::If& branch) {
-    const Expr cond = rewrite(branch.cond);
-    const auto under = [&](bool holds, const Stmt& body) {
-      const Bounds::Scope scope(bounds_);
-      bounds_.assume(branch.cond, holds);
-      return rewrite(body);
-    };
-    const Stmt then_body = under(true, branch.then_body);
-    const Stmt else_body = under(false, branch.else_body);
-    const bool same = cond.same_as(branch.cond) && then_body.same_as(branch.then_body) &&
-                      else_body.same_as(branch.else_body);
-    return same ? stmt : ir::if_(cond, then_body, else_body);
-  }
-
   Bounds bounds_;
 };
 

@@ -256,9 +256,6 @@ class PipelineLoops : public ir::Rewriter {
       n.value = std::move(value);
     });
   }
-  static Stmt barrier(SourceLoc where, const char* reason) {
-    return ir::make<ir::Barrier>(where, [&](ir::Barrier& b) { b.reason = reason; });
-  }
 
   /// The loads of a turn, if there is such a turn.
   Stmt loads_of(const ir::For& loop, const Plan& plan, const Expr& turn) const {
@@ -290,13 +287,13 @@ class PipelineLoops : public ir::Rewriter {
         rest.push_back(s);
       }
     }
-    if (loops_ > 0) out.push_back(barrier(where, "the tiles of the loop before are free"));
+    if (loops_ > 0) out.push_back(ir::barrier(where, "the tiles of the loop before are free"));
     for (int64_t i = 0; i < ahead; ++i) {
       out.push_back(loads_of(loop, plan, ir::index(i)));
       out.push_back(sync(SyncCode::copies_commit, where));
     }
     turn.push_back(sync(SyncCode::copies_wait, where, ir::index(ahead - 1)));
-    turn.push_back(barrier(where, "this turn's tiles are here, the last turn's are free"));
+    turn.push_back(ir::barrier(where, "this turn's tiles are here, the last turn's are free"));
     turn.push_back(loads_of(loop, plan, ir::add(loop.var, ir::index(ahead))));
     turn.push_back(sync(SyncCode::copies_commit, where));
     const Expr version = ir::floormod(loop.var, ir::index(loop.stages));

@@ -116,12 +116,10 @@ class Vectorize {
   static Stmt lets_within(const ir::Seq& seq) {
     const auto* branch = seq.stmts.back().try_as<ir::If>();
     if (branch == nullptr || branch->else_body || ir::has_load(branch->cond)) return {};
-    std::vector<Stmt> inside;
-    for (const Stmt& s : seq.stmts) {
+    std::vector<Stmt> inside(seq.stmts.begin(), seq.stmts.end() - 1);
+    for (const Stmt& s : inside) {
       const auto* let = s.try_as<ir::Let>();
-      if (s.same_as(seq.stmts.back())) break;
       if (let == nullptr || uses(branch->cond, let->var)) return {};
-      inside.push_back(s);
     }
     inside.push_back(branch->then_body);
     return ir::if_(branch->cond, ir::seq(std::move(inside)));
