@@ -15,6 +15,15 @@ inline void hold_rows(Schedule& s, const Case& c) {
   s.set("rows", std::clamp<int64_t>(1024 / std::max<int64_t>(c.constant("h"), 1), 1, 32));
 }
 
+/// Four vectors of 16 bytes a thread of a row if that makes whole warps. On an H200 with rows of
+/// 7168 bf16, 224 threads instead of 128: row sums 26.6 us instead of 26.9 for 8192 rows, 2.6
+/// instead of 2.9 for 296; gathers of 1168 rows 8.6 us instead of 9.1.
+inline void four_vectors_a_thread(Schedule& s, const Case& c) {
+  const int64_t bits = c.constant("h") * c.dtype().bits();
+  const int64_t threads = bits / (4 * 128);
+  if (bits % (4 * 128 * 32) == 0 && 128 < threads && threads <= 512) s.threads(threads);
+}
+
 /// Whether a GPU has fewer places for blocks that widen all they hold than x has rows, which are of
 /// 16 bits and fit: a constant of kernels with hold_many_rows.
 inline Constant many_rows(const Tensor& x) {

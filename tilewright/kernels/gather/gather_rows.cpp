@@ -27,7 +27,10 @@ const Jit& kernel() {
   static const Jit jit(
       define_kernel("gather_rows", dataflow)
           .schedule(targets::cpu, [](Schedule& s, const Case&) { s.set("rows", 1); })
-          .schedule("cuda", hold_rows));
+          .schedule("cuda", [](Schedule& s, const Case& c) {
+            hold_rows(s, c);
+            four_vectors_a_thread(s, c);
+          }));
   return jit;
 }
 

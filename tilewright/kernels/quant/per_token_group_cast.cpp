@@ -4,7 +4,6 @@
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/quant.h"
 #include "tilewright/kernels/quant/scale.h"
-#include "tilewright/kernels/work.h"
 
 namespace tw::kernels {
 namespace {
@@ -44,12 +43,9 @@ void dataflow(Builder& k, DType dtype) {
   });
 }
 
-/// A block has 2048 elements of one row, each of its 64 threads four vectors of bf16; where memory
-/// isn't what all wait for, 1024, each of 128 threads one.
+/// A block has 2048 elements of one row, each of its 128 threads 16 of them.
 void schedule_gpu(Schedule& s, const Case& c) {
-  const bool much = c.constant("much") != 0;
-  s.threads(much ? 64 : 128).set("rows", 1).set("turns", 1);
-  s.set("together", (much ? 2048 : 1024) / c.constant("group"));
+  s.threads(128).set("rows", 1).set("turns", 1).set("together", 2048 / c.constant("group"));
 }
 
 const Jit& kernel() {
@@ -77,11 +73,7 @@ void per_token_group_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
   const bool one_row = x.device().kind != DeviceKind::cpu && x.dim(1) % args.group == 0 &&
                        x.is_compact() && q.is_compact() && sf.is_compact();
   const auto row = [&](const Tensor& t) { return one_row ? t.reshape({1, t.numel()}) : t; };
-  kernel()({x.dtype()},
-           {{"group", args.group},
-            {"round_sf", args.round_sf},
-            {"one_row", one_row},
-            {"much", work_of(x.bytes() + q.bytes(), x.device().kind) == Work::much}},
+  kernel()({x.dtype()}, {{"group", args.group}, {"round_sf", args.round_sf}, {"one_row", one_row}},
            x.device().kind)
       .launch(stream, {row(x), row(q), row(sf)});
 }

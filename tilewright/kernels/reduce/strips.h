@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tilewright/kernels/check.h"
+#include "tilewright/kernels/row_schedule.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -22,14 +23,10 @@ inline void hold_strips(Schedule& s, const Case& c) {
   s.set("rows", std::clamp<int64_t>(1024 / h, 1, 32)).set("width", 16384);
 }
 
-/// Where all that a block does with a row is one fold: four vectors of 16 bytes a thread if that
-/// makes whole warps. On an H200 with rows of 7168 bf16, 224 threads instead of 128: 26.6 us
-/// instead of 26.9 for 8192 rows, 2.6 instead of 2.9 for 296.
+/// Where all that a block does with a row is one fold.
 inline void fold_strips(Schedule& s, const Case& c) {
   hold_strips(s, c);
-  const int64_t bits = c.constant("h") * c.dtype().bits();
-  const int64_t threads = bits / (4 * 128);
-  if (bits % (4 * 128 * 32) == 0 && 128 < threads && threads <= 512) s.threads(threads);
+  four_vectors_a_thread(s, c);
 }
 
 }  // namespace tw::kernels

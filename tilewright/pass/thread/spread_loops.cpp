@@ -201,9 +201,24 @@ class Inference {
     if (!found) {
       for (const Use& use : op.uses) look(use);
     }
-    op.map = plan_box(op.box, threads_, found ? 128 / bits : 1, fast,
-                      folds_in_warps(op, fast) ? kWarp : threads_, scanned_by(op));
+    int64_t run = found ? 128 / bits : 1;
+    if (found && is_stored_narrower(op, bits) &&
+        layout::product(op.box) % (2 * run * threads_) == 0)
+      run *= 2;
+    op.map = plan_box(op.box, threads_, run, fast, folds_in_warps(op, fast) ? kWarp : threads_,
+                      scanned_by(op));
     if (op.once) op.map = layout::dereplicate(*op.map);
+  }
+
+  /// Whether a tile of as many elements as are loaded is stored with fewer bits each: two vectors
+  /// that are neighbors then make one.
+  bool is_stored_narrower(const Op& op, int64_t bits) const {
+    return std::any_of(all_.ops.begin(), all_.ops.end(), [&](const Op& other) {
+      return layout::product(other.box) == layout::product(op.box) &&
+             std::any_of(other.in_memory.begin(), other.in_memory.end(), [&](const Use& use) {
+               return use.write && use.buffer.dtype().bits() < bits;
+             });
+    });
   }
 
   /// Whether what is written is then folded along that index, and there is a fold for each warp:
