@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <random>
 #include <regex>
 #include <tuple>
 #include <utility>
@@ -24,11 +25,13 @@
 #include "tilewright/kernels/scan.h"
 #include "tilewright/kernels/select.h"
 #include "tilewright/kernels/work.h"
+#include "tilewright/lang/math.h"
 
 namespace tw::test {
 namespace {
 
 using namespace kernels;
+using lang::cdiv;
 
 constexpr Peaks kPeaks[] = {Peaks::scattered, Peaks::first, Peaks::last};
 
@@ -248,30 +251,6 @@ void add_folds(Cases& cases) {
         max(p.peaks(dtype, {n, h}, h, where), p.output(dtype, {n}), true);
       }
     });
-    add("argmax", "", [=](Place& p, int64_t n, int64_t h) {
-      for (const Peaks where : kPeaks) {
-        argmax(p.peaks(dtype, {n, h}, h, where), p.output(dtype == f32 ? i64 : i32, {n}));
-      }
-      // In each of a thread's vectors and places there once.
-      const Shape many{std::clamp<int64_t>(h / 129 + 1, std::max<int64_t>(n, 16), 64), h};
-      argmax(p.peaks(dtype, many, h, Peaks::everywhere),
-             p.output(dtype == f32 ? i64 : i32, {many[0]}));
-      // The largest are -0 and, further on, 0: they are equal.
-      const Tensor zeros = p.input(dtype, {n, h}, -2, -1);
-      for (int64_t row = 0; row < n; ++row) {
-        assign(zeros.slice(0, row, 1).slice(1, h / 3, 1), {-0.0});
-        assign(zeros.slice(0, row, 1).slice(1, h - 1, 1), {0.0});
-      }
-      argmax(zeros, p.output(dtype == f32 ? i64 : i32, {n}));
-      // Rows that begin with NaN, or have nothing else.
-      const Tensor x = p.input(dtype, {n, h}, -2, -1);
-      for (int64_t row = 0; row < n; ++row) {
-        const int64_t count = row % 3 == 0 ? h : row % 3 * h / 3;
-        assign(x.slice(0, row, 1).slice(1, 0, count),
-               std::vector<double>(static_cast<size_t>(count), NAN));
-      }
-      argmax(x, p.output(dtype == f32 ? i64 : i32, {n}));
-    });
     cases.add("cumsum", to_text(dtype), [=](Place& p) {
       for (const DType result : {dtype, f32}) {
         for (const int64_t h : {493, 512, 259}) {
@@ -288,19 +267,108 @@ void add_folds(Cases& cases) {
         cumsum(left(p.input(dtype, {2, row}), h), left(p.output(dtype, {2, row}), h));
       }
     });
+  }
+}
+
+void add_argmax(Cases& cases) {
+  for (const DType dtype : {f32, bf16}) {
+    const int64_t vector = 128 / dtype.bits(), strip = 128 * vector;
+    const auto find = [=](Place& p, const Tensor& x) {
+      argmax(x, p.output(dtype == f32 ? i64 : i32, {x.dim(0)}));
+    };
+    const auto run = [=](Place& p, int64_t n, int64_t h) {
+      for (const Peaks where : kPeaks) find(p, p.peaks(dtype, {n, h}, h, where));
+      // In each place of a vector, in each strip that is held.
+      const int64_t strips = cdiv(h, strip), vectors = cdiv(cdiv(h, strips), vector);
+      for (int64_t s = 0; s < std::min<int64_t>(strips, 8); ++s) {
+        const Tensor x = p.input(dtype, {std::max(n, vector), h});
+        for (int64_t row = 0; row < x.dim(0); ++row) {
+          const int64_t column = s * vectors + row * 29 % (vectors - 4);
+          assign(x.slice(0, row, 1).slice(1, column * vector + row % vector, 1), {3});
+          assign(x.slice(0, row, 1).slice(1, h - 1, 1), {2.5});
+        }
+        find(p, x);
+      }
+      // The largest are -0 and, further on, 0: they are equal.
+      const Tensor zeros = p.input(dtype, {n, h}, -2, -1);
+      for (int64_t row = 0; row < n; ++row) {
+        assign(zeros.slice(0, row, 1).slice(1, h / 3, 1), {-0.0});
+        assign(zeros.slice(0, row, 1).slice(1, h - 1, 1), {0.0});
+      }
+      find(p, zeros);
+      // Rows that begin with NaN, have nothing else, or behind the largest.
+      const Tensor x = p.input(dtype, {n, h}, -2, -1), y = p.input(dtype, {n, h}, -2, -1);
+      const std::vector<double> nans(static_cast<size_t>(h), NAN);
+      const auto set_nans = [&](const Tensor& row, int64_t first, int64_t count) {
+        assign(row.slice(1, first, count), {nans.begin(), nans.begin() + count});
+      };
+      for (int64_t row = 0; row < n; ++row) {
+        set_nans(x.slice(0, row, 1), 0, row % 3 == 0 ? h : row % 3 * h / 3);
+        const int64_t at = (h - 2 - row) / (row % 4 + 1);
+        assign(y.slice(0, row, 1).slice(1, at, 1), {3});
+        set_nans(y.slice(0, row, 1), at + 1, h - at - 1);
+      }
+      find(p, x);
+      find(p, y);
+    };
+    cases.add("argmax", to_text(dtype), [=](Place& p) {
+      for (const auto& [n, h] : Sizes{{25, 77}, {26, 77}, {23, 80}, {24, 80}, {4, 1848}}) {
+        run(p, n, h);
+      }
+    });
+    // Two spans of strips, the last of them nearly empty.
+    cases.add("argmax", format("{}, rows in strips", dtype),
+              [=](Place& p) { run(p, 2, 10 * strip - 24); });
+  }
+}
+
+void add_top_k(Cases& cases) {
+  for (const DType dtype : {f32, bf16}) {
     cases.add("top_k", to_text(dtype), [=](Place& p) {
-      for (const auto& [n, h, k] : {std::tuple(7, 20, 3), std::tuple(5, 264, 4)}) {
+      for (const auto& [n, h, k] :
+           {std::tuple(7, 20, 3), std::tuple(5, 264, 5), std::tuple(7, 40, 9)}) {
+        const auto find = [&](const Tensor& x) {
+          top_k(x, p.output(dtype, {x.dim(0), k}),
+                p.output(dtype == f32 ? i32 : i64, {x.dim(0), k}));
+        };
         const Tensor x = p.input(dtype, {n, h});
         assign(x.slice(0, 1, 1).slice(1, 0, 6), {NAN, -0.0, 0.0, -INFINITY, NAN, -0.0});
-        top_k(x, p.output(dtype, {n, k}), p.output(dtype == f32 ? i32 : i64, {n, k}));
+        find(x);
         // Zeros are the largest, at the beginning or at the end.
         for (const int64_t first : {int64_t{0}, int64_t{h} - 5}) {
           const Tensor least = p.input(dtype, {n, h}, -3, -2);
           for (int64_t row = 0; row < n; ++row) {
             assign(least.slice(0, row, 1).slice(1, first, 5), {-0.0, NAN, 0.0, NAN, -0.0});
           }
-          top_k(least, p.output(dtype, {n, k}), p.output(dtype == f32 ? i32 : i64, {n, k}));
+          find(least);
         }
+        if (h == 20) continue;
+        // The largest are in one list, 32 or 64 columns apart: two numbers in all orders. Or they
+        // are in two: any in both, or some of one before, between and after all of the other.
+        const int64_t apart = h == 40 ? 32 : 64, length = cdiv(h, apart);
+        const Tensor one = p.input(dtype, {32, h}, -3, -2);
+        const Tensor both = p.input(dtype, {64, h}, -3, -2);
+        std::mt19937 random;
+        const auto any = [&](const std::vector<double>& of) { return of[random() % of.size()]; };
+        std::vector<double> all = {1, 2, 3, 4, 5};
+        for (int64_t row = 0; row < 64; ++row) {
+          std::ranges::shuffle(all, random);
+          for (int64_t i = 0; i < length; ++i) {
+            const int64_t column = row * 5 % 7 + i * apart;
+            if (row < 32) {
+              assign(one.slice(0, row, 1).slice(1, column, 1), {static_cast<double>(row >> i & 1)});
+            }
+            const std::vector<double> few = {-0.0, 0.0, NAN},
+                                      many = {-0.0, 0.0, NAN, 1, 2, 3, 4, 5};
+            const std::vector<double> others = {NAN, 1.5, 2.5, 3.5, 9};
+            std::vector<double> pair = {any(i < 2 ? others : few), all[static_cast<size_t>(i)]};
+            if (row % 8 == 0) pair = {any(few), any(few)};
+            if (row % 8 == 1) pair = {any(many), any(many)};
+            assign(both.slice(0, row, 1).slice(1, column, 2), pair);
+          }
+        }
+        find(one);
+        find(both);
       }
     });
   }
@@ -555,6 +623,8 @@ std::vector<LibraryCase> library_cases() {
   add_moves(cases);
   add_norms(cases);
   add_folds(cases);
+  add_argmax(cases);
+  add_top_k(cases);
   add_rows(cases);
   add_casts(cases);
   add_products(cases);

@@ -39,11 +39,10 @@ Tensor Place::peaks(DType dtype, const Shape& shape, int64_t period, Peaks where
       // The ends first, and those of strips, then anywhere.
       const int64_t length = std::min(period, columns - first), turn = number++;
       const int64_t places[] = {length - 1, 0, 16383 % length, 16384 % length, 32768 % length};
-      const int64_t place = where == Peaks::first        ? 0
-                            : where == Peaks::last       ? length - 1
-                            : where == Peaks::everywhere ? turn * 129 % length
-                            : turn < 5                   ? places[turn]
-                                                         : (turn + offset) * 7919 % length;
+      const int64_t place = where == Peaks::first  ? 0
+                            : where == Peaks::last ? length - 1
+                            : turn < 5             ? places[turn]
+                                                   : (turn + offset) * 7919 % length;
       numbers[static_cast<size_t>(row * columns + first + place)] =
           3.75 + static_cast<double>(turn % 7) / 4;
     }

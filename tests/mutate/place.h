@@ -10,9 +10,8 @@
 
 namespace tw::test {
 
-/// Which columns stand out: the first, the last, or each time another one, at random or so that 64
-/// rows have it in each place of a vector and in as many vectors of a thread.
-enum class Peaks : uint8_t { scattered, first, last, everywhere };
+/// Which columns stand out: the first, the last, or each time another one.
+enum class Peaks : uint8_t { scattered, first, last };
 
 /// Gives a call its tensors: each in memory of its own between bands that nobody may write to.
 class Place {

@@ -46,12 +46,13 @@ int64_t lists_of(int64_t h, int64_t count) {
 }
 
 /// Sorts the buffers' entries at i, l: the largest key first, of equal keys the lowest column,
-/// where there are columns.
+/// where there are columns. They come in the order of their columns.
 void sort(const std::vector<Buffer>& keys, const std::vector<Buffer>& columns, const Expr& i,
           const Expr& l) {
   std::vector<Expr> key, column;
   for (const Buffer& b : keys) key.push_back(let(b(i, l)));
   for (const Buffer& b : columns) column.push_back(let(b(i, l)));
+  std::vector<bool> moved(keys.size());
   for (const auto& [p, q] : sorting_network(static_cast<int64_t>(keys.size()))) {
     const auto a = static_cast<size_t>(p), b = static_cast<size_t>(q);
     if (columns.empty()) {
@@ -60,7 +61,10 @@ void sort(const std::vector<Buffer>& keys, const std::vector<Buffer>& columns, c
       key[a] = larger;
       continue;
     }
-    const Expr swaps = let(key[a] < key[b] || (key[a] == key[b] && column[a] > column[b]));
+    Expr swaps = key[a] < key[b];
+    if (moved[a] || moved[b]) swaps = swaps || (key[a] == key[b] && column[a] > column[b]);
+    swaps = let(swaps);
+    moved[a] = moved[b] = true;
     for (std::vector<Expr>* list : {&key, &column}) {
       const Expr first = let(select(swaps, (*list)[b], (*list)[a]));
       (*list)[b] = let(select(swaps, (*list)[a], (*list)[b]));
@@ -102,7 +106,7 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
         if (!in_word) columns[c](i, l) = column;
       }
     });
-    parallel({rows, lists}, [&](Expr i, Expr l) { sort(keys, columns, i, l); });
+    if (length > 1) parallel({rows, lists}, [&](Expr i, Expr l) { sort(keys, columns, i, l); });
     const Buffer best = fragment(i32, {rows, 1}, "best"), place = fragment(i32, {rows, 1}, "place");
     const Buffer found = fragment(i32, {rows, lists}, "found");
     clear(found);
@@ -123,12 +127,12 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
         found(i, l) = select(l == number, place(i, 0), found(i, l));
         const Expr taken =
             let(in_word ? keys[0](i, l) == best(i, 0) : columns[0](i, l) == place(i, 0));
-        for (size_t c = 0; c < depth; ++c) {
-          const bool last = c + 1 == depth;
-          keys[c](i, l) = select(taken, last ? Expr(INT_MIN) : keys[c + 1](i, l), keys[c](i, l));
-          if (in_word) continue;
-          columns[c](i, l) =
-              select(taken, last ? Expr(INT_MAX) : columns[c + 1](i, l), columns[c](i, l));
+        for (size_t c = 0; c + 1 < depth; ++c) {
+          keys[c](i, l) = select(taken, keys[c + 1](i, l), keys[c](i, l));
+          if (!in_word) columns[c](i, l) = select(taken, columns[c + 1](i, l), columns[c](i, l));
+        }
+        if (length < count) {  // only then a list is empty before the last round
+          keys.back()(i, l) = select(taken, INT_MIN, keys.back()(i, l));
         }
       });
     };
@@ -138,8 +142,10 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
       serial(count, round);
     }
     parallel({rows, lists}, [&](Expr i, Expr l) {
-      indices(row + i, l) = cast(found(i, l), index_type);
-      values(row + i, l) = x(row + i, cast(found(i, l), i64));
+      const Expr at = let(cast(found(i, l), i64));
+      assume(0 <= at && at < h);
+      indices(row + i, l) = cast(at, index_type);
+      values(row + i, l) = x(row + i, at);
     });
   });
 }
