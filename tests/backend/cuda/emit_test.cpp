@@ -145,6 +145,18 @@ TEST(Emit, GuardedLoadsStayGuarded) {
             "  const f32 v = 0 <= bx && bx < n && (0 <= t && t < 64) ? X[bx * 64 + t] : 0.0f;\n");
 }
 
+TEST(Emit, HalvesOfBytesAreWrittenInPairs) {
+  const std::string source = emit(
+      "tilewright ir 1 program \"p\" { symbol n input X: f32[n, 512] output Y: e2m1[n, 512] "
+      "launch bx in n with threads=[32], thread=t: i64, aligned=[X, Y] { alloc y: e2m1[16] local "
+      "for v in 0:16 unrolled { y![v] = cast(X![bx, t * 16 + v], e2m1) } "
+      "move y[0] -> Y[bx, t * 16] x 16 } }");
+  EXPECT_THAT(source, HasSubstr("*(u8*)&y[v >> 1] = to_e2m1x2("));
+  EXPECT_THAT(source, HasSubstr("((uint2*)Y)["));
+  TW_NEEDS_NVRTC();
+  expect_compiles(source, "e2m1");
+}
+
 // ---- what has no form
 
 TEST(Emit, AnAtomicOnBytesIsAnError) {

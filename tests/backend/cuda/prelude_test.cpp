@@ -55,7 +55,13 @@ inline int __double2int_rz(double x) { return to_int<int>(x); }
 inline unsigned __double2uint_rz(double x) { return to_int<unsigned>(x); }
 inline long long __double2ll_rz(double x) { return to_int<long long>(x); }
 inline unsigned long long __double2ull_rz(double x) { return to_int<unsigned long long>(x); }
+inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
 using std::fmaf;
+inline float fabsf(float x) { return std::fabs(x); }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }  // NaN to 0
+// As min.f32: of a signaling NaN and a number, the number too.
+inline float fminf(float a, float b) { return a != a ? b : std::fmin(a, b); }
 // clang-format off
 #include "tilewright/backend/cuda/emit/prelude/types.cuh"
 #include "tilewright/backend/cuda/emit/prelude/convert.cuh"
@@ -135,6 +141,7 @@ TEST(Prelude, ConversionsFromF32AgreeWithTheOracle) {
   expect_conversion(reals(), f8_e8m0, device::to_e8m0_up);
   expect_conversion(reals(), f8_e8m0, device::to_e8m0_down, Rounding::rm);
   expect_conversion(reals(), f4_e2m1, device::to_e2m1);
+  EXPECT_EQ(device::to_e2m1x2(-6.0f, 1.0f), 0x2F);
   expect_conversion(reals(), i8, device::to_i8);
   expect_conversion(reals(), u8, device::to_u8);
   expect_conversion(reals(), i16, device::to_i16);

@@ -6,6 +6,7 @@
 
 #include "tests/pass/thread/thread_testing.h"
 #include "tests/support/golden.h"
+#include "tilewright/base/format.h"
 #include "tilewright/ir/verify.h"
 
 namespace tw::pass {
@@ -172,6 +173,30 @@ TEST(LowerThreads, GuardsOneVectorOfAThread) {
       Y[b * 1024 + j] = cast(cast(X[b * 1024 + j], f32) * (rcp(1.0 + exp(-g))) * g, bf16)
     }
   } })");
+}
+
+// A tile that is stored in fewer bits: both loads of a thread lie beside each other, so its store
+// is one vector too, also of halves of bytes.
+TEST(LowerThreads, LoadsTwoVectorsForOneThatIsStoredNarrower) {
+  const auto lowered = [](const char* format, int64_t columns) {
+    return ir::print(after(
+        ir::parse_program(tw::format(R"(tilewright ir 1 program "p" {{
+  symbol n input X: bf16[n, {}] output Y: {}[n, {}]
+  launch b in n with threads=[64] {{
+    alloc x: f32[{}] fragment
+    parallel j in {} {{ x[j] = cast(X[b, j], f32) }}
+    alloc s: f32[1] fragment
+    reduce max x -> s over [0]
+    parallel j in {} {{ Y[b, j] = cast(x[j] - s[0], {}) }}
+  }} }})",
+                                     columns, format, columns, columns, columns, columns, format)),
+        "simplify_threads"));
+  };
+  EXPECT_THAT(lowered("e4m3", 1024), HasSubstr("move Y_1[0] -> Y[b, thread * 16] x 16"));
+  EXPECT_THAT(lowered("e2m1", 1024), HasSubstr("move Y_1[0] -> Y[b, thread * 16] x 16"));
+  EXPECT_THAT(lowered("bf16", 1024), HasSubstr("x 8"));
+  EXPECT_THAT(lowered("bf16", 1024), Not(HasSubstr("x 16")));
+  EXPECT_THAT(lowered("e4m3", 1536), Not(HasSubstr("x 16"))) << "some threads would have none";
 }
 
 TEST(LowerThreads, LeavesAnEmptyLoop) {

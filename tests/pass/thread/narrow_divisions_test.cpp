@@ -26,11 +26,17 @@ TEST(NarrowDivisions, DividesWhatIsSmallByWhatIsPositive) {
             "cast(truncmod(cast(b, u32), cast(min(w, 4294967295), u32)), i64)");
   EXPECT_EQ(narrowed("Y![0] = (z + t) // (z + 1)"),
             "cast(truncdiv(cast(z + t, u32), cast(z + 1, u32)), i64)");
+  EXPECT_EQ(narrowed("Y![0] = b % 3"), "cast(truncmod(cast(b, u32), 3), i64)");
+}
+
+TEST(NarrowDivisions, RoundsToZeroWhatHasNoSign) {
+  EXPECT_EQ(narrowed("Y![0] = (b * 3) // w"), "truncdiv(b * 3, w)");
+  EXPECT_EQ(narrowed("Y![0] = (b * 3 - 1) // w"), "(b * 3 - 1) // w");
 }
 
 TEST(NarrowDivisions, LeavesWhatMayNotFit) {
   for (const char* stmt :
-       {"b // z", "w // w", "(b * 3) // w", "(b - 1) // w", "b // 3", "z // b"}) {
+       {"b // z", "w // w", "(b * 3) // w", "(b - 1) // w", "b // 4", "z // b"}) {
     const std::string text = narrowed(std::string("Y![0] = ") + stmt);
     EXPECT_EQ(text.find("u32"), std::string::npos) << stmt << ": " << text;
   }

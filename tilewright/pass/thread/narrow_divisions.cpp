@@ -1,5 +1,7 @@
 #include "tilewright/pass/thread/narrow_divisions.h"
 
+#include <bit>
+
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/bounds.h"
@@ -27,9 +29,15 @@ class NarrowDivisions : public ir::Rewriter {
     const bool rest = op->code == OpCode::floormod || op->code == OpCode::truncmod;
     if (!quotient && !rest) return next;
     const Expr &a = op->args[0], &b = op->args[1];
-    if (ir::as_int(b) || !bounds_.proves(ir::le(ir::index(0), a)) ||
-        !bounds_.proves(ir::lt(a, ir::index(kMost))) || !bounds_.proves(ir::lt(ir::index(0), b))) {
+    const auto constant = ir::as_int(b);
+    if (constant && *constant > 0 && std::has_single_bit(static_cast<uint64_t>(*constant))) {
+      return next;  // a shift
+    }
+    if (!bounds_.proves(ir::le(ir::index(0), a)) || !bounds_.proves(ir::lt(ir::index(0), b))) {
       return next;
+    }
+    if (!bounds_.proves(ir::lt(a, ir::index(kMost)))) {  // no sign to look at, then
+      return ir::op(quotient ? OpCode::truncdiv : OpCode::truncmod, i64, {a, b}, expr.loc());
     }
     const Expr divisor = bounds_.values(b).hi <= kMost ? b : ir::min(b, ir::index(kMost));
     return ir::cast(i64, ir::op(quotient ? OpCode::truncdiv : OpCode::truncmod, u32,
@@ -50,6 +58,10 @@ class NarrowDivisions : public ir::Rewriter {
       for (const ir::Var& block : launch->block_vars) {
         bounds_.assume(ir::lt(block, ir::index(int64_t{1} << 31)));
       }
+      return ir::make<ir::Launch>(stmt.loc(), [&](ir::Launch& n) {
+        n = *launch;  // what the host computes stays as it is
+        n.body = rewrite(launch->body);
+      });
     } else if (const auto* loop = stmt.try_as<ir::For>()) {
       const auto step = ir::as_int(loop->step);
       if (step && *step > 0) bounds_.bind(loop->var, loop->lo, loop->hi, *step);

@@ -166,8 +166,8 @@ class Vectorize {
     };
     if (buffer->address) return because([] { return std::string("its address is not known"); });
     if (is_tensor(buffer.root()) && !needs_.allowed) return 1;
-    if (buffer.dtype().bits() < 8) {
-      return because([] { return std::string("its elements are parts of bytes"); });
+    if (buffer.dtype().is_sub_byte() && !is_tensor(buffer.root())) {
+      return because([] { return std::string("other threads may write parts of its bytes"); });
     }
     for (size_t d = 0; d + 1 < indices.size(); ++d) {
       if (uses(indices[d], v_)) {

@@ -1,7 +1,7 @@
-// Loops over neighbors that are bytes. The hardware rounds two values to fp8 at once, next to each
-// other: one by one, 16 elements take 84 instructions instead of 44 (sm_90a, NVRTC 13.0). Copies of
-// bytes take registers apart and put them together again. For 16 bits the assembler finds the pairs
-// itself.
+// Loops over neighbors that are bytes, or halves of one. The hardware rounds two values to fp8 at
+// once, next to each other: one by one, 16 elements take 84 instructions instead of 44 (sm_90a,
+// NVRTC 13.0). Copies of bytes take registers apart and put them together again. For 16 bits the
+// assembler finds the pairs itself.
 //
 // 1. Recognize a fully unrolled loop over an even number of iterations that only binds values and
 //    stores to local arrays, one store an array, none of which it reads: iterations are
@@ -20,7 +20,7 @@ namespace {
 
 using ir::Expr;
 
-bool is_fp8(DType dtype) { return dtype == f8_e4m3 || dtype == f8_e5m2; }
+bool has_pairs(DType dtype) { return dtype == f8_e4m3 || dtype == f8_e5m2 || dtype.is_sub_byte(); }
 
 /// Whether the number is even whatever its variables are.
 bool is_even(const Expr& e) {
@@ -47,9 +47,9 @@ bool is_var_plus_even(const Expr& index, const ir::Var& var) {
          (is_var_plus_even(op->args[1], var) && is_even(op->args[0]));
 }
 
-/// Whether iterations 2i and 2i + 1 access a pair of bytes at an even offset of a local array.
+/// Whether iterations 2i and 2i + 1 access a pair at an even offset of a local array.
 bool is_pair(const ir::Buffer& b, const std::vector<Expr>& indices, const ir::Var& var) {
-  if (b.dtype().bits() != 8 || b.space() != ir::MemSpace::local || b->view_of || b->padding != 0 ||
+  if (b.dtype().bits() > 8 || b.space() != ir::MemSpace::local || b->view_of || b->padding != 0 ||
       !b->strides.empty() || b.rank() == 0) {
     return false;
   }
@@ -64,7 +64,7 @@ bool is_pair(const ir::Buffer& b, const std::vector<Expr>& indices, const ir::Va
 const ir::Cast* converts_pair(const ir::Store& store, const ir::Var& var) {
   const auto* cast = store.value.try_as<ir::Cast>();
   const bool converts = cast != nullptr && cast->rounding == Rounding::rn && cast->saturate &&
-                        cast->value.dtype().has_float_arithmetic() && is_fp8(cast->dtype);
+                        cast->value.dtype().has_float_arithmetic() && has_pairs(cast->dtype);
   return converts && is_pair(store.buffer, store.indices, var) ? cast : nullptr;
 }
 /// The pair that a store of a pair copies; null where it is another store.
@@ -137,9 +137,12 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
         continue;
       }
       if (first[k].loc().known()) next_ = first[k].loc();
-      const std::string to = "*(u16*)" + pointer(place(store->buffer, store->indices));
+      const char* type = store->buffer.dtype().is_sub_byte() ? "u8" : "u16";
+      const std::string to =
+          format("*({}*){}", type, pointer(place(store->buffer, store->indices)));
       if (const ir::Load* load = copies_pair(*store, loop.var)) {
-        line(format("{} = *(const u16*){};", to, pointer(place(load->buffer, load->indices))));
+        const std::string from = pointer(place(load->buffer, load->indices));
+        line(format("{} = *(const {}*){};", to, type, from));
         continue;
       }
       const auto source = [&](const ir::Stmt& s) {

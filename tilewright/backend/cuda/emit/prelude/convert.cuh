@@ -86,20 +86,28 @@ __device__ __forceinline__ e8m0 to_e8m0_down(f32 x) {
   return static_cast<e8m0>(down < 0xFEu ? down : 0xFEu);
 }
 
+//# e2m1_code
+// The code of |x|, no NaN, in the low byte: to the nearest even of 0 .5 1 1.5 2 3 4 6, which grows
+// by 4 up to 2, by 2 up to 4, by 1 up to 6. Each part, saturated, is added to a sum whose last bit
+// is worth 1, which rounds it. All of that are multiplies and adds, of which there are twice as many
+// units as for bits, minima and comparisons.
+__device__ __forceinline__ u32 e2m1_code(f32 x) {
+  const f32 a = fabsf(x);
+  const f32 first = __fmaf_rn(__saturatef(a * 0.5f), 4.0f, 8388608.0f);
+  const f32 second = __fmaf_rn(__saturatef(__fmaf_rn(a, 0.5f, -1.0f)), 2.0f, first);
+  return bits_of(__fadd_rn(second, __saturatef(__fmaf_rn(a, 0.5f, -2.0f))));
+}
 //# to_e2m1
-// To the nearest even of 0 .5 1 1.5 2 3 4 6, at most 6 in magnitude; NaN gives 6.
+// At most 6 in magnitude; NaN gives 6.
 __device__ __forceinline__ e2m1 to_e2m1(f32 x) {
-  const u32 bits = bits_of(x);
-  const u32 magnitude = bits & 0x7FFFFFFFu;
-  if (magnitude > 0x7F800000u) return 7;
-  u32 code;
-  if (magnitude < 0x3F800000u) {
-    code = bits_of(f32_of(magnitude) + 4194304.0f) & 3u;  // the sum has a last bit of 1/2
-  } else {
-    code = ((magnitude + 0x1FFFFFu + (magnitude >> 22 & 1u)) >> 22) - 252u;
-    code = code < 7u ? code : 7u;
-  }
-  return static_cast<e2m1>(bits >> 31 << 3 | code);
+  const f32 y = fminf(x, 6.0f);
+  return static_cast<e2m1>((e2m1_code(y) & 7u) | (bits_of(y) >> 28 & 8u));
+}
+//# to_e2m1x2
+__device__ __forceinline__ e2m1x2 to_e2m1x2(f32 low, f32 high) {
+  const f32 x = fminf(low, 6.0f), y = fminf(high, 6.0f);
+  const u32 codes = e2m1_code(x) + e2m1_code(y) * 16u;
+  return static_cast<e2m1x2>(codes + (bits_of(x) >> 31) * 8u + (bits_of(y) >> 31) * 128u);
 }
 
 //# round_random
