@@ -81,7 +81,7 @@ BARS = [
         _share,
         0.9,
     ),
-    Bar("cast to e4m3, share of the copy bandwidth", _cpu("per_token_group_cast"), _share, 0.6),
+    Bar("cast to e4m3, share of the copy bandwidth", _cpu("per_token_cast"), _share, 0.6),
     Bar(
         "cold compile of elementwise and reductions, us",
         _named("compile", "cold compile elementwise", "cold compile reduction"),

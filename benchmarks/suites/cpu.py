@@ -96,12 +96,12 @@ def memory_bound(context: Context) -> Iterator[Case]:
             {"numpy": lambda: to_bf16(x), "onnxruntime": peer},
             x.nbytes + half.nbytes,
         )
-    if context.wants("per_token_group_cast"):
+    if context.wants("per_token_cast"):
         q, sf = np.empty((n, h), "uint8"), np.empty((n, h // 128), "float32")
         yield case(
-            "per_token_group_cast",
+            "per_token_cast",
             "f32->e4m3",
-            lambda: tw.per_token_group_cast(x, out=q, sf=sf, dtype="e4m3"),
+            lambda: tw.per_token_cast(x, "e4m3", 128, out=(q, sf), dtype="e4m3"),
             {},
             x.nbytes + q.nbytes + sf.nbytes,
         )

@@ -295,6 +295,18 @@ Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits)
   return {std::move(array), tensor, {}};
 }
 
+Framework::Made Framework::empty_columns(DType dtype, int64_t m, int64_t n, int64_t pitch,
+                                         bool raw_bits) const {
+  if (exchange_ != nullptr && device_.kind != DeviceKind::cpu) {
+    nb::object made = exchange_empty(*exchange_, dtype, {n, pitch}, device_, m);
+    const Tensor memory = exchange_view(*exchange_, made).value();
+    return {std::move(made), Tensor(memory.data(), dtype, {m, n}, {1, pitch}, device_), {}};
+  }
+  const Made whole = empty(dtype, {n, pitch}, raw_bits);
+  nb::object columns = finish(whole).attr("T")[nb::slice(nb::int_(0), nb::int_(m), nb::int_(1))];
+  return {std::move(columns), Tensor(whole.tensor.data(), dtype, {m, n}, {1, pitch}, device_), {}};
+}
+
 nb::object Framework::finish(const Made& made) {
   return made.from_dlpack.is_valid() ? made.from_dlpack(made.object) : made.object;
 }

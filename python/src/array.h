@@ -73,6 +73,8 @@ class Framework {
   /// without that package, unsigned integers. On a GPU of a framework whose allocator isn't known
   /// it is an Error.
   Made empty(DType dtype, const Shape& shape, bool raw_bits) const;
+  /// The same [m, n], column by column, which begin `pitch` elements apart.
+  Made empty_columns(DType dtype, int64_t m, int64_t n, int64_t pitch, bool raw_bits) const;
   static nb::object finish(const Made& made);
   /// The stream that the framework works on; on the CPU none.
   Stream current_stream() const;

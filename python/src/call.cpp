@@ -58,6 +58,12 @@ Tensor Call::new_output(DType dtype, const Shape& shape) {
   return outputs_.back().made.tensor;
 }
 
+Tensor Call::new_columns(DType dtype, int64_t m, int64_t n, int64_t pitch) {
+  outputs_.push_back(
+      {framework_.value().empty_columns(dtype, m, n, pitch, dtype_.has_value()), true});
+  return outputs_.back().made.tensor;
+}
+
 void* Call::workspace(int64_t bytes) {
   Framework::Made made = framework_.value().empty(u8, {bytes}, /*raw_bits=*/true);
   void* memory = made.tensor.data();

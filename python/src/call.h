@@ -31,6 +31,8 @@ class Call {
   Tensor output(const char* name, const Array& out, std::optional<DType> unsigned_as,
                 bool returned = true);
   Tensor new_output(DType dtype, const Shape& shape);
+  /// A new [m, n], column by column, which begin `pitch` elements apart.
+  Tensor new_columns(DType dtype, int64_t m, int64_t n, int64_t pitch);
   /// Memory on the device of the arrays until the call ends.
   void* workspace(int64_t bytes);
 

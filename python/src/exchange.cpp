@@ -73,7 +73,7 @@ std::optional<Tensor> exchange_view(const DLPackExchangeAPI& api, nb::handle arr
 }
 
 nb::object exchange_empty(const DLPackExchangeAPI& api, DType dtype, const Shape& shape,
-                          Device device) {
+                          Device device, std::optional<int64_t> columns) {
   Shape extents = shape;
   const DLPackType type = to_dlpack(dtype);
   dlpack::DLTensor prototype{};
@@ -92,6 +92,14 @@ nb::object exchange_empty(const DLPackExchangeAPI& api, DType dtype, const Shape
   };
   if (api.managed_tensor_allocator(&prototype, &made, &problem, set_error) != 0) {
     throw Error(codes::host_12, {}, "no memory for {} {} on {}: {}", dtype, shape, device, problem);
+  }
+  if (columns) {
+    int64_t *const extent = made->dl_tensor.shape, *const stride = made->dl_tensor.strides;
+    TW_CHECK(shape.rank() == 2 && stride != nullptr, "{} has no columns", shape);
+    extent[0] = *columns;
+    extent[1] = shape[0];
+    stride[0] = 1;
+    stride[1] = shape[1];
   }
   void* object = nullptr;
   if (api.managed_tensor_to_py_object_no_sync(made, &object) != 0) throw nb::python_error();

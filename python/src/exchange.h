@@ -24,9 +24,10 @@ bool requires_grad(nb::handle array);
 /// streams.
 std::optional<Tensor> exchange_view(const dlpack::DLPackExchangeAPI& api, nb::handle array);
 
-/// An array on a device, from the framework's allocator.
+/// An array on a device, from the framework's allocator; with `columns`, the transposed one, cut to
+/// that many columns.
 nb::object exchange_empty(const dlpack::DLPackExchangeAPI& api, DType dtype, const Shape& shape,
-                          Device device);
+                          Device device, std::optional<int64_t> columns = {});
 
 /// The framework's current stream on a device.
 Stream exchange_stream(const dlpack::DLPackExchangeAPI& api, Device device);

@@ -83,7 +83,7 @@ void bind_gemm(nb::module_& m) {
       "dtype"_a = nb::none(),
       "activation((a * scale_a) @ (b * scale_b).T + bias) + residual for e4m3 codes a [m, k] with\n"
       "a scale per row and group of 128 columns, and b [n, k] with one per block of 128 x 128, as\n"
-      "per_token_group_cast and per_block_cast give them.");
+      "per_token_cast and per_block_cast give them.");
 }
 
 }  // namespace tw::python

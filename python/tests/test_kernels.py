@@ -77,7 +77,7 @@ def test_batched_gemm_is_gemm_of_each_entry() -> None:
 @pytest.mark.parametrize("shape", [(0, 8), (3, 40), (130, 200)])
 def test_casts_to_e4m3_have_a_scale_for_each_group_or_block(shape: tuple[int, int]) -> None:
     x = random(shape)
-    codes, sf = tw.per_token_group_cast(x, group=32)
+    codes, sf = tw.per_token_cast(x, "e4m3", 32)
     assert codes.dtype == ml_dtypes.float8_e4m3fn
     scale = np.repeat(sf, 32, axis=1)[:, : shape[1]]
     np.testing.assert_allclose(codes.astype("float32") * scale, x, rtol=2**-4, atol=1e-2)
@@ -89,7 +89,7 @@ def test_casts_to_e4m3_have_a_scale_for_each_group_or_block(shape: tuple[int, in
 
 def test_gemm_fp8_multiplies_what_the_casts_give() -> None:
     a, b = random((5, 160)), random((140, 160), seed=1)
-    codes_a, sf_a = tw.per_token_group_cast(a)
+    codes_a, sf_a = tw.per_token_cast(a, "e4m3", 128)
     codes_b, sf_b = tw.per_block_cast(b)
     values_a = codes_a.astype("float64") * np.repeat(sf_a, 128, axis=1)[:, :160]
     values_b = codes_b.astype("float64") * np.kron(sf_b, np.ones((128, 128)))[:140, :160]

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import tilewright as tw
 
@@ -34,5 +35,5 @@ def test_the_package_is_typed() -> None:
     assert folder is not None
     stub = (folder / "_tilewright.pyi").read_text()
     for name in tw.__all__:
-        if name not in ("Array", "__version__"):
+        if name not in ("Array", "__version__") and not isinstance(getattr(tw, name), ModuleType):
             assert f"def {name}(" in stub or f"class {name}:" in stub, name

@@ -46,7 +46,7 @@ def samples(device: str) -> dict[str, tuple]:
         "transpose": (t(5, 64),),
         "gather_rows": (t(5, 64), ints(4, 0, 9)),
         "scatter_add_rows": (t(3, 64), ints(4, 0, 4), t(5, 64)),
-        "per_token_group_cast": (t(5, 256), 128, True),
+        "per_token_cast": (t(5, 256), "e4m3", 128),
         "per_block_cast": (t(5, 256),),
         "gemm": (t(5, 32), t(32, 64), t(64), t(5, 64), "silu"),
         "batched_gemm": (t(2, 5, 32), t(2, 64, 32), None, None, "none", False, True),

@@ -12,6 +12,7 @@ kernels compile and run; all functions can be called from several threads.
 
 from typing import Any, Protocol
 
+from . import quant
 from ._tilewright import (
     CallTime,
     Kernel,
@@ -38,7 +39,7 @@ from ._tilewright import (
     max,
     mul,
     per_block_cast,
-    per_token_group_cast,
+    per_token_cast,
     relu,
     residual_layer_norm,
     residual_rms_norm,
@@ -92,7 +93,8 @@ __all__ = [
     "max",
     "mul",
     "per_block_cast",
-    "per_token_group_cast",
+    "per_token_cast",
+    "quant",
     "relu",
     "residual_layer_norm",
     "residual_rms_norm",

@@ -140,20 +140,69 @@ _define(
 
 
 # ---- quantisation ----
-def _codes(x: torch.Tensor, rows: int, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
-    scales = (-(-x.shape[0] // rows), -(-x.shape[1] // columns))
+def _blocks(x: torch.Tensor, *_: object) -> tuple[torch.Tensor, torch.Tensor]:
+    scales = (-(-x.shape[0] // 128), -(-x.shape[1] // 128))
     return x.new_empty(x.shape, dtype=torch.float8_e4m3fn), x.new_empty(scales, dtype=torch.float32)
 
 
+def _token_cast(
+    x: torch.Tensor,
+    fmt: str,
+    num_per_channels: int,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+    use_e4m3_sf: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return tw.per_token_cast(
+        x,
+        fmt,
+        num_per_channels,
+        None,
+        use_tma_aligned_col_major_sf,
+        round_sf,
+        use_packed_ue8m0,
+        use_e4m3_sf,
+    )
+
+
+def _fake_token_cast(
+    x: torch.Tensor,
+    fmt: str,
+    num_per_channels: int,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+    use_e4m3_sf: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    m, k = x.shape
+    q = (
+        x.new_empty((m, k // 2), dtype=torch.int8)
+        if fmt == "e2m1"
+        else x.new_empty((m, k), dtype=torch.float8_e4m3fn)
+    )
+    n = -(-k // num_per_channels)
+    dtype, step = torch.float32, 4
+    if use_packed_ue8m0:
+        dtype, n = torch.int32, -(-n // 4)
+    elif use_e4m3_sf:
+        dtype, step = torch.float8_e4m3fn, 16
+    if not use_tma_aligned_col_major_sf:
+        return q, x.new_empty((m, n), dtype=dtype)
+    return q, x.new_empty_strided((m, n), (1, -(-m // step) * step), dtype=dtype)
+
+
 _define(
-    "per_token_group_cast(Tensor x, int group=128, bool round_sf=False) -> (Tensor, Tensor)",
-    lambda x, group=128, round_sf=False: tw.per_token_group_cast(x, group=group, round_sf=round_sf),
-    lambda x, group=128, round_sf=False: _codes(x, 1, group),
+    "per_token_cast(Tensor x, str fmt, int num_per_channels, "
+    "bool use_tma_aligned_col_major_sf=False, bool round_sf=False, bool use_packed_ue8m0=False, "
+    "bool use_e4m3_sf=False) -> (Tensor, Tensor)",
+    _token_cast,
+    _fake_token_cast,
 )
 _define(
     "per_block_cast(Tensor x, bool round_sf=False) -> (Tensor, Tensor)",
     lambda x, round_sf=False: tw.per_block_cast(x, round_sf=round_sf),
-    lambda x, round_sf=False: _codes(x, 128, 128),
+    _blocks,
 )
 
 

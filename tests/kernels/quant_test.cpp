@@ -1,13 +1,13 @@
 #include "tilewright/kernels/quant.h"
 
 #include <bit>
-#include <cfloat>
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
 #include "tests/kernels/devices.h"
+#include "tests/kernels/quant_testing.h"
 #include "tests/kernels/tensors.h"
 #include "tests/reference/quant.h"
 #include "tests/reference/tolerance.h"
@@ -17,121 +17,23 @@
 namespace tw {
 namespace {
 
+using test::any_sign;
+using test::codes;
 using test::on;
 using test::random_tensor;
 using test::values;
 using test::Where;
-
-/// The bytes of a matrix of bytes, row by row. Codes of NaN, which may have any sign, become 0x7F.
-std::vector<uint8_t> codes(const Tensor& q) {
-  std::vector<uint8_t> list;
-  for (int64_t i = 0; i < q.dim(0); ++i) {
-    for (int64_t j = 0; j < q.dim(1); ++j) {
-      const uint8_t code = q.data_as<uint8_t>()[i * q.stride(0) + j];
-      list.push_back((code & 0x7F) == 0x7F ? uint8_t{0x7F} : code);
-    }
-  }
-  return list;
-}
-std::vector<uint8_t> any_sign(std::vector<uint8_t> list) {
-  for (uint8_t& code : list) {
-    if ((code & 0x7F) == 0x7F) code = 0x7F;
-  }
-  return list;
-}
-
-/// Values of all magnitudes, and all the special ones.
-OwnedTensor wild_tensor(DType dtype, int64_t m, int64_t k) {
-  OwnedTensor x = random_tensor(dtype, {m, k}, 1);
-  std::vector<double> list = values(x);
-  const double special[] = {0.0,       -0.0, NAN,       1e-40, -1e-38,   FLT_MAX, INFINITY,
-                            -INFINITY, 448,  448.00003, 6.1,   0x1p-149, 1e-4,    -3e20};
-  for (size_t i = 0; i < list.size(); ++i) {
-    const size_t row = i / static_cast<size_t>(k);
-    if (row % 4 == 1) list[i] *= std::exp2(static_cast<double>(i % 60) - 30);
-    if (row % 4 == 2 && i % 5 == 0) list[i] = special[i / 5 % std::size(special)];
-    if (row % 4 == 3) list[i] = i % 2 == 0 ? 0.0 : -0.0;
-  }
-  test::assign(x, list);
-  return x;
-}
+using test::wild_tensor;
 
 void check(const Tensor& x, const Tensor& q, const Tensor& sf, int64_t bm, int64_t bk,
            bool round_sf, const std::string& what) {
   const auto n = [](int64_t v) { return static_cast<size_t>(v); };
-  const auto wanted =
-      reference::cast_in_blocks(values(x), n(x.dim(0)), n(x.dim(1)), n(bm), n(bk), round_sf);
+  const auto wanted = reference::cast_in_blocks(
+      values(x), n(x.dim(0)), n(x.dim(1)), n(bm), n(bk), f8_e4m3,
+      round_sf ? reference::Kind::power_of_two : reference::Kind::exact, 1e-4F);
   EXPECT_EQ(codes(q), any_sign(wanted.q)) << what;
   const std::vector<double> factors = values(sf);
   EXPECT_EQ(factors, std::vector<double>(wanted.sf.begin(), wanted.sf.end())) << what;
-}
-
-TEST(PerTokenGroupCast, IsBitwiseTheReference) {
-  for (const DType dtype : {f32, bf16}) {
-    for (const int64_t group : {32, 64, 128}) {
-      for (const bool round_sf : {false, true}) {
-        for (const int64_t k : {1, 64, 128, 200, 576}) {
-          for (const int64_t m : {0, 1, 9}) {
-            const OwnedTensor x = wild_tensor(dtype, m, k), q(f8_e4m3, {m, k}),
-                              sf(f32, {m, (k + group - 1) / group});
-            kernels::per_token_group_cast(x, q, sf, {.group = group, .round_sf = round_sf});
-            check(x, q, sf, 1, group, round_sf,
-                  format("{} [{}, {}], group {}, round {}", dtype, m, k, group, round_sf));
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(PerTokenGroupCast, HasTheValuesOfTheSpecification) {
-  OwnedTensor x(f32, {1, 4}), q(f8_e4m3, {1, 4}), sf(f32, {1, 1});
-  test::assign(x, {1.0, -0.3, 0.02, -2.5});
-  const uint32_t* bits = sf->data_as<uint32_t>();
-  kernels::per_token_group_cast(x, q, sf);
-  EXPECT_EQ(codes(q), (std::vector<uint8_t>{0x73, 0xE5, 0x46, 0xFE}));
-  EXPECT_EQ(*bits, 0x3BB6DB6EU);
-  kernels::per_token_group_cast(x, q, sf, {.round_sf = true});
-  EXPECT_EQ(codes(q), (std::vector<uint8_t>{0x70, 0xE2, 0x42, 0xFA}));
-  EXPECT_EQ(*bits, 0x3C000000U);
-  test::assign(x, {0, -0.0, 0, 0});
-  kernels::per_token_group_cast(x, q, sf);
-  EXPECT_EQ(codes(q), (std::vector<uint8_t>{0, 0x80, 0, 0}));
-  EXPECT_EQ(*bits, 0x346FACADU);
-  for (const auto& [amax, e] :
-       std::vector<std::pair<float, uint32_t>>{{448, 127},
-                                               {std::nextafter(448.0F, 1e9F), 128},
-                                               {std::nextafter(448.0F, 0.0F), 127},
-                                               {0, 105}}) {
-    test::assign(x, {amax, 0, 0, 0});
-    kernels::per_token_group_cast(x, q, sf, {.round_sf = true});
-    EXPECT_EQ(*bits, e << 23) << amax;
-  }
-}
-
-TEST(PerTokenGroupCast, StridedRows) {
-  const OwnedTensor x = random_tensor(bf16, {5, 300}, 1),
-                    q = test::filled_tensor(f8_e4m3, {5, 250}, 7),
-                    sf = test::filled_tensor(f32, {5, 4}, 7);
-  const Tensor xv = test::with_row_gap(x, 200), qv = test::with_row_gap(q, 200),
-               sv = test::with_row_gap(sf, 2);
-  kernels::per_token_group_cast(xv, qv, sv);
-  check(xv, qv, sv, 1, 128, false, "strided");
-  for (const double between : values(q->slice(1, 200, 50))) ASSERT_EQ(between, 7);
-  for (const double between : values(sf->slice(1, 2, 2))) ASSERT_EQ(between, 7);
-}
-
-TEST(PerTokenGroupCast, RejectsArgumentsThatDoNotFit) {
-  const OwnedTensor x(f32, {4, 200}), q(f8_e4m3, {4, 200}), sf(f32, {4, 2}), h(f16, {4, 200});
-  const auto error = [&](const Tensor& a, const Tensor& b, const Tensor& c, int64_t group) {
-    return test::error_of([&] { kernels::per_token_group_cast(a, b, c, {.group = group}); });
-  };
-  EXPECT_EQ(error(x, q, sf, 16), "per_token_group_cast: the group is 16, it must be 32, 64 or 128");
-  EXPECT_EQ(error(h, q, sf, 128),
-            "per_token_group_cast: x is f16 [4, 200], it must be f32 or bf16");
-  EXPECT_EQ(error(x, x, sf, 128), "per_token_group_cast: q is f32 [4, 200], it must be e4m3");
-  EXPECT_EQ(error(x, q, sf, 64),
-            "per_token_group_cast: sf is f32 [4, 2], it must be [4, 4] [m, ceil(k / group)]");
 }
 
 TEST(PerBlockCast, IsBitwiseTheReference) {

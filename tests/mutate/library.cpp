@@ -431,31 +431,70 @@ void add_rows(Cases& cases) {
   });
 }
 
+/// Factors of m x n blocks: in f32 or e4m3 row by row, or exponents in words, column by column.
+Tensor factors(Place& p, DType dtype, int64_t m, int64_t n) {
+  if (dtype != i32) return p.output(dtype, {m, n});
+  return p.output(i32, {(n + 3) / 4, (m + 3) / 4 * 4}).transpose(0, 1).slice(0, 0, m);
+}
+
+void add_token_casts(Cases& cases) {
+  constexpr int64_t kRows = 13;  // some blocks, the last of them nearly empty
+  struct Form {
+    DType sf;
+    int64_t k, group;
+  };
+  for (const auto& [sf, k, group] : {Form{f32, 576, 128}, {i32, 576, 128}, {f8_e4m3, 320, 16}}) {
+    const TokenCastArgs args{.group = group, .round_sf = sf == i32};
+    const int64_t groups = (k + group - 1) / group;
+    const DType f = sf;
+    const int64_t h = k;
+    for (const DType dtype : {f32, bf16}) {
+      const auto x = [=](Place& p, Peaks where) {  // rows with gaps, and without
+        return left(
+            p.peaks(dtype, {kRows, h + (where == Peaks::first ? 16 : 0)}, args.group, where), h);
+      };
+      const std::string what = format("{}, factors {} of {}", dtype, f, group);
+      for (const DType format : {f8_e4m3, f4_e2m1}) {
+        const DType to = format;
+        cases.add("per_token_cast", tw::format("{} to {}", what, to), [=](Place& p) {
+          for (const Peaks where : kPeaks) {
+            per_token_cast(x(p, where), p.output(to, {kRows, h}), factors(p, f, kRows, groups),
+                           args);
+          }
+        });
+      }
+      cases.add("per_token_cast_with_sf_only", what, [=](Place& p) {
+        for (const Peaks where : kPeaks) {
+          per_token_cast_with_sf_only(x(p, where), f8_e4m3, factors(p, f, kRows, groups), args);
+        }
+      });
+      cases.add("per_token_cast_with_precomputed_sf", what, [=](Place& p) {
+        const Tensor given =
+            f == i32 ? factors(p, f32, kRows, groups) : factors(p, f, kRows, groups);
+        assign(given, std::vector<double>(static_cast<size_t>(given.numel()), 0.5));
+        per_token_cast_with_precomputed_sf(x(p, Peaks::first), given, p.output(f8_e4m3, {kRows, h}),
+                                           args);
+      });
+    }
+  }
+  for (const DType dtype : {f8_e4m3, f4_e2m1}) {
+    cases.add("per_token_cast", format("{} again", dtype), [=](Place& p) {
+      for (const Peaks where : kPeaks) {
+        const Tensor x_sf = p.input(f32, {17, 2}, 1, 9), x = p.peaks(dtype, {17, 256}, 32, where);
+        // Zeros whose factor times the inverse is infinite.
+        assign(x.slice(0, 16, 1), std::vector<double>(256, 0.0));
+        assign(x_sf.slice(0, 16, 1), {0x1p120, 0x1p120});
+        per_token_cast(x, p.output(f8_e4m3, {17, 256}), factors(p, i32, 17, 8),
+                       {.group = 32, .round_sf = true, .x_sf = &x_sf});
+      }
+    });
+  }
+}
+
 void add_casts(Cases& cases) {
   for (const DType dtype : {f32, bf16}) {
     for (const bool round_sf : {false, true}) {
       const char* how = round_sf ? ", powers of two" : "";
-      for (const int64_t group : {32, 128}) {
-        const auto run = [=](Place& p, int64_t m, int64_t k, int64_t row, Peaks where) {
-          for (const Work work : kWorks) {
-            const WithWork scope(work);
-            per_token_group_cast(left(p.peaks(dtype, {m, row}, group, where), k),
-                                 left(p.output(f8_e4m3, {m, row}), k),
-                                 p.output(f32, {m, (k + group - 1) / group}),
-                                 {.group = group, .round_sf = round_sf});
-          }
-        };
-        const std::string what = format("{}, group {}{}", dtype, group, how);
-        cases.add("per_token_group_cast", what, [=](Place& p) {
-          run(p, 3, 2051, 2064, Peaks::first);
-          run(p, 3, 3945, 3952, Peaks::last);
-          run(p, 3, 3945, 3952, Peaks::scattered);
-        });
-        cases.add("per_token_group_cast", what + ", rows as one", [=](Place& p) {
-          for (const Peaks where : kPeaks) run(p, 31, 128, 128, where);
-        });
-        cases.last().facts = {"m == 1", format("k % {} == 0", group)};
-      }
       cases.add("per_block_cast", format("{}{}", dtype, how), [=](Place& p) {
         for (const auto& [m, k] : {std::pair(253, 141), std::pair(131, 253), std::pair(224, 226)}) {
           const Tensor x = p.input(dtype, {m, 256});
@@ -630,6 +669,7 @@ std::vector<LibraryCase> library_cases() {
   add_argmax(cases);
   add_top_k(cases);
   add_rows(cases);
+  add_token_casts(cases);
   add_casts(cases);
   add_products(cases);
   add_attention(cases);

@@ -3,27 +3,53 @@
 // Tensors are on one device, matrices with contiguous rows at any row stride. Arguments of a wrong
 // shape, dtype or stride are an Error, and nothing is written.
 //
-// A scale factor sf is the one of dequantisation: value = code * sf. For the elements of a group
-// let a = max(their largest magnitude, 1e-4), at most the largest f32; NaN doesn't count. Then
-//   sf = a / 448, code = e4m3(x * (448 / a)),         each operation rounded to f32 by itself;
-//   sf = 2^ceil(log2(a / 448)), code = e4m3(x / sf)   with `round_sf`.
-// e4m3 rounds to the nearest even and saturates at +-448. Results are the same
-// bits on every device.
+// A scale factor sf is the one of dequantisation: value = code * sf. With the largest code c (448
+// of e4m3, 6 of e2m1) let, for the elements of a group, a = max(their largest magnitude, least), at
+// most the largest f32; NaN doesn't count. Then, each operation rounded to f32 by itself,
+//   sf = a / c, code = x * (c / a);
+//   sf = 2^ceil(log2(a / c)), code = x / sf                 with `round_sf`;
+//   sf = a / c rounded to e4m3, code = x * (1 / sf)          where sf is a tensor of e4m3.
+// Codes are rounded to the nearest even and saturate. Results are the same bits on every device.
+//
+// Factors of a grid of m x n blocks lie in a tensor that says how: f32 or e4m3 [m, n], or i32
+// [m, ceil(n / 4)], four exponents in a word: byte j of word [i, c] is that of block [i, 4 c + j],
+// biased by 127, and 0 behind n. Strides are any: kernels that load columns of factors in bulk want
+// them transposed, with rows that begin at multiples of 16 bytes.
 #pragma once
 
 #include "tilewright/runtime/tensor.h"
 
 namespace tw::kernels {
 
-struct GroupCastArgs {
-  int64_t group = 128;    // columns of a group: 32, 64 or 128
+/// The least amax that counts by default, of codes of `format` with factors of dtype `sf`: 1e-4 for
+/// e4m3, else the one of the least factor, 2^-126, or 2^-9 where factors are e4m3.
+float least_amax(DType format, DType sf);
+
+struct TokenCastArgs {
+  int64_t group = 128;    // columns of a group: 16, 32, 64, 128, or k, all of them
   bool round_sf = false;  // scale factors are powers of two
+  float least = 0;        // 0: that of least_amax()
+  /// Where x is codes, their factors, one for each block of 1, 32 or 128 rows and 16, 32, 64 or 128
+  /// columns. A value is code * factor, rounded to f32; the new code is that of code * (factor *
+  /// inverse), and that of 0 for 0.
+  const Tensor* x_sf = nullptr;
+  int64_t x_rows = 1, x_columns = 128;
 };
 
 /// q, sf = x in groups of columns of each row; the last group of a row may be shorter.
-/// x: [m, k] f32 or bf16; q: [m, k] e4m3; sf: [m, ceil(k / group)] f32.
-void per_token_group_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
-                          const GroupCastArgs& args = {}, Stream stream = {});
+/// x: [m, k] f32 or bf16, or e4m3 or e2m1 with factors; q: [m, k] e4m3 or e2m1; sf: factors of
+/// [m, ceil(k / group)] blocks.
+void per_token_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
+                    const TokenCastArgs& args = {}, Stream stream = {});
+
+/// The factors alone, for codes of that format. x: [m, k] f32 or bf16.
+void per_token_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf,
+                                 const TokenCastArgs& args = {}, Stream stream = {});
+
+/// The codes alone, by factors that are given, finite and above 0: code = x * (1 / sf).
+/// x: [m, k] f32 or bf16; q: [m, k] e4m3 or e2m1.
+void per_token_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
+                                        const TokenCastArgs& args = {}, Stream stream = {});
 
 /// q, sf = x in blocks of 128 x 128; those at the end of a dimension may be smaller.
 /// x: [m, k] f32 or bf16; q: [m, k] e4m3; sf: [ceil(m / 128), ceil(k / 128)] f32.

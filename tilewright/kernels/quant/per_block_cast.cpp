@@ -21,9 +21,12 @@ void dataflow(Builder& k, DType dtype) {
   k.launch({across, down}, [&](Expr bx, Expr by) {
     const auto rows = at(by * kBlock, kBlock), columns = at(bx * kBlock, kBlock);
     const Tile v = cast(load(x(rows, columns)), f32);
-    const Scale scale = e4m3_scale(abs_max(abs_max(v, 1), 0), round_sf);
+    const Scale scale = scale_of(abs_max(abs_max(v, 1), 0), least_amax(f8_e4m3, f32), f8_e4m3,
+                                 round_sf ? ScaleKind::power_of_two : ScaleKind::exact);
     store(sf(at(by, 1), at(bx, 1)), scale.factor);
-    store(q(rows, columns), e4m3_codes(v, scale.inverse));
+    store(q(rows, columns),
+          map({"code", SourceLoc::here()}, {v, scale.inverse},
+              [](const std::vector<Operand>& x) { return cast(ieee::mul(x[0], x[1]), f8_e4m3); }));
   });
 }
 

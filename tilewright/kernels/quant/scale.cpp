@@ -1,37 +1,47 @@
 #include "tilewright/kernels/quant/scale.h"
 
+#include <bit>
+
 namespace tw::kernels {
 namespace {
 
-constexpr float kLargestCode = 448, kSmallestAmax = 1e-4F;
-
 /// A function of one element of each of some tiles.
 template <class F>
-Tile elementwise(std::string_view name, std::vector<Tile> tiles, F f) {
-  return map({name, SourceLoc::here()}, std::move(tiles), f);
+Tile elementwise(std::vector<Tile> tiles, F f) {
+  return map({"scale_of", SourceLoc::here()}, std::move(tiles), f);
 }
 
 }  // namespace
 
-Scale e4m3_scale(const Tile& amax, bool round_sf) {
-  const Tile a = min(max(amax, kSmallestAmax), max_value(f32));
-  const Tile ratio = elementwise("e4m3_scale", {a}, [](const std::vector<Operand>& x) {
-    return ieee::div(x[0], kLargestCode);
-  });
-  if (!round_sf) {
-    return {ratio, elementwise("e4m3_scale", {a}, [](const std::vector<Operand>& x) {
-              return ieee::div(kLargestCode, x[0]);
-            })};
+Scale scale_of(const Tile& amax, const Expr& least, DType format, ScaleKind kind) {
+  const float largest = static_cast<float>(max_finite(format));
+  const Tile a = min(max(amax, least), max_value(f32));
+  const auto ratio = [&] {
+    return elementwise({a},
+                       [=](const std::vector<Operand>& x) { return ieee::div(x[0], largest); });
+  };
+  switch (kind) {
+    case ScaleKind::exact:
+      return {ratio(), elementwise({a}, [=](const std::vector<Operand>& x) {
+                return ieee::div(largest, x[0]);
+              })};
+    case ScaleKind::e4m3: {
+      const Tile factor = cast(cast(ratio(), f8_e4m3), f32);
+      return {factor, inverse_of(factor)};
+    }
+    case ScaleKind::power_of_two:
+      break;
   }
-  // The exponent of the next power of two: adding 1 to it wherever there is a mantissa.
-  const Tile e = ((bitcast(ratio, i32) - 1) >> 23) + 1;
+  // The exponent of the power of two that isn't below a / largest: a's, less that of `largest`, and
+  // one more where a's mantissa is larger.
+  const auto bits = std::bit_cast<int32_t>(largest);
+  const int32_t exponent = (bits >> 23) - 127, mantissa = bits & 0x7FFFFF;
+  const Tile e = ((bitcast(a, i32) + (0x7FFFFF - mantissa)) >> 23) - exponent;
   return {bitcast(e << 23, f32), bitcast((254 - e) << 23, f32)};
 }
 
-Tile e4m3_codes(const Tile& x, const Tile& inverse) {
-  return elementwise("e4m3_codes", {x, inverse}, [](const std::vector<Operand>& v) {
-    return cast(ieee::mul(v[0], v[1]), f8_e4m3);
-  });
+Tile inverse_of(const Tile& factor) {
+  return elementwise({factor}, [](const std::vector<Operand>& x) { return ieee::div(1.0F, x[0]); });
 }
 
 }  // namespace tw::kernels

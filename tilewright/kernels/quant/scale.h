@@ -5,15 +5,23 @@
 
 namespace tw::kernels {
 
-/// The factor of dequantisation, and what elements are multiplied with.
-struct Scale {
-  Tile factor, inverse;
+/// How a scale factor follows from the largest magnitude.
+enum class ScaleKind : uint8_t {
+  exact,         // in f32
+  power_of_two,  // the next one, in f32 or as its exponent
+  e4m3,          // rounded to e4m3
 };
 
-/// From the largest magnitudes of groups, in f32; NaN where a group has nothing but NaN.
-Scale e4m3_scale(const Tile& amax, bool round_sf);
+/// What groups are scaled with, each in f32.
+struct Scale {
+  Tile factor;   // of dequantisation
+  Tile inverse;  // what elements are multiplied with
+};
 
-/// The codes of elements in f32.
-Tile e4m3_codes(const Tile& x, const Tile& inverse);
+/// Of groups with these largest magnitudes, in f32 (NaN where a group has nothing but NaN), which
+/// count as at least `least`, for codes of `format`: e4m3 or e2m1.
+Scale scale_of(const Tile& amax, const Expr& least, DType format, ScaleKind kind);
+/// Of groups with these factors, which are given.
+Tile inverse_of(const Tile& factor);
 
 }  // namespace tw::kernels

@@ -1,0 +1,17 @@
+"""Casts to formats of few bits with scale factors, and element casts."""
+
+from ._tilewright import (
+    cast,
+    per_block_cast,
+    per_token_cast,
+    per_token_cast_with_precomputed_sf,
+    per_token_cast_with_sf_only,
+)
+
+__all__ = [
+    "cast",
+    "per_block_cast",
+    "per_token_cast",
+    "per_token_cast_with_precomputed_sf",
+    "per_token_cast_with_sf_only",
+]

@@ -1,0 +1,204 @@
+// q, sf = x in groups of columns of each row, see quant.h for the formula.
+// Memory bound: x is read once, q and sf written once.
+#include <algorithm>
+#include <optional>
+
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/quant/factors.h"
+#include "tilewright/kernels/quant/scale.h"
+
+namespace tw::kernels {
+namespace {
+
+/// What of the two results is computed; without the codes, or from factors that are given.
+enum class Part : uint8_t { both, factors, codes };
+
+// Blocks share out the groups of all rows. Columns past the end of a row load as zero, which
+// changes no maximum, and are not stored.
+void dataflow(Builder& k, const Case& c) {
+  const DType x_dtype = c.dtype(0), format = c.dtype(1), sf_dtype = c.dtype(2);
+  const auto part = static_cast<Part>(k.constant("part"));
+  const auto kind = static_cast<ScaleKind>(k.constant("kind"));
+  const int64_t width = k.constant("k"), group = k.constant("group");
+  // Rows and columns of x that share a factor, if x is scaled itself.
+  const int64_t x_rows = k.constant("x_rows"), x_columns = k.constant("x_columns");
+  const bool scaled = x_columns != 0;
+  const int64_t together = k.tunable("together", 1);  // groups of a block
+  const Expr m = k.dim("m");
+  const Buffer x = k.input("x", x_dtype, {m, width}, {.strides = {k.dim("x_row"), 1}});
+  std::optional<Factors> x_sf;
+  if (scaled) x_sf.emplace(k, "x_sf", c.dtype(3), cdiv(m, x_rows), cdiv(width, x_columns), false);
+  Buffer q;
+  if (part != Part::factors) {
+    q = k.output("q", format, {m, width}, {.strides = {k.dim("q_row"), 1}});
+  }
+  const Factors sf(k, "sf", sf_dtype, m, cdiv(width, group), part != Part::codes);
+  const Expr least = part == Part::codes ? Expr() : k.scalar("least", f32);
+
+  const int64_t groups = sf.padded();
+  const int64_t run = scaled ? std::min(x_columns, group) : group;  // with one factor of x
+  const int64_t runs = cdiv(group, run);
+  const Extents box = {together, runs, run};
+  k.launch({cdiv(m * groups, together)}, [&](Expr block) {
+    const Expr first = let(block * together), row0 = let(first / groups),
+               group0 = let(first % groups);
+    // Where the block's group i is.
+    const auto row = [&](const Expr& i) { return row0 + (group0 + i) / groups; };
+    const auto group_of = [&](const Expr& i) { return (group0 + i) % groups; };
+    const auto column = [&](const Expr& i, const Expr& s) { return group_of(i) * group + s * run; };
+
+    const Buffer v = fragment(f32, box, "v"), of_x = fragment(f32, {together, runs}, "of_x");
+    if (scaled) {
+      parallel({together, runs}, [&](Expr i, Expr s) {
+        of_x(i, s) = x_sf->load(row(i) / x_rows, column(i, s) / x_columns);
+      });
+    }
+    parallel(box,
+             [&](Expr i, Expr s, Expr j) { v(i, s, j) = cast(x(row(i), column(i, s) + j), f32); });
+    Scale scale;
+    if (part == Part::codes) {
+      const Buffer given = fragment(f32, {together, 1}, "given");
+      parallel({together}, [&](Expr i) { given(i, 0) = sf.load(row(i), group_of(i)); });
+      scale.inverse = inverse_of(value(given));
+    } else {
+      // Rounding keeps order: the largest product is that of the largest value.
+      Tile largest = abs_max(value(v), 2);
+      if (scaled) largest = largest * reshape(value(of_x), {together, runs, 1});
+      scale = scale_of(reshape(abs_max(largest, 1), {together, 1}), least, format, kind);
+      const Buffer factor = scale.factor.fragment();
+      parallel({together}, [&](Expr i) { sf.store(row(i), group_of(i), factor(i, 0)); });
+    }
+    if (part == Part::factors) return;
+    // What elements are multiplied with. That of x and the inverse may be infinite together, which
+    // zeros must not meet; all others saturate by the largest number, too.
+    const Buffer by = fragment(f32, {together, runs}, "by"), inverse = scale.inverse.fragment();
+    parallel({together, runs}, [&](Expr i, Expr s) {
+      by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32)) : inverse(i, 0);
+    });
+    parallel(box, [&](Expr i, Expr s, Expr j) {
+      q(row(i), column(i, s) + j) = cast(ieee::mul(v(i, s, j), by(i, s)), format);
+    });
+  });
+}
+
+/// Each of a block's 128 threads has 16 elements; or twice as many, where less than two vectors
+/// would be read for them, or nothing is written that takes as long.
+void schedule_gpu(Schedule& s, const Case& c) {
+  const bool only_reads = c.constant("part") == static_cast<int64_t>(Part::factors);
+  const int64_t elements = only_reads || c.dtype().bits() <= 8 ? 4096 : 2048;
+  s.threads(128).set("together", std::max<int64_t>(elements / c.constant("group"), 1));
+}
+
+const Jit& kernel() {
+  static const Jit jit(define_kernel("per_token_cast", dataflow).schedule("cuda", schedule_gpu));
+  return jit;
+}
+
+struct Arguments {
+  const char* function;
+  Part part;
+  const Tensor& x;
+  DType format;
+  const Tensor* q;
+  const Tensor& sf;
+  const TokenCastArgs& options;
+};
+
+void run(const Arguments& a, Stream stream) {
+  const char* f = a.function;
+  const Named x{"x", a.x}, sf{"sf", a.sf};
+  const TokenCastArgs& o = a.options;
+  check_rank(f, x, 2);
+  const int64_t m = a.x.dim(0), k = a.x.dim(1);
+  TW_REQUIRE(o.group == 16 || o.group == 32 || o.group == 64 || o.group == 128 || o.group == k,
+             "{}: the group is {}, it must be 16, 32, 64, 128, or a row of {}", f, o.group, k);
+  TW_REQUIRE(k % 2 == 0 || a.format != f4_e2m1,
+             "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
+  if (o.x_sf != nullptr) {
+    check_dtype(f, x, {f8_e4m3, f4_e2m1});
+    const auto one_of = [](int64_t v, std::initializer_list<int64_t> all) {
+      return std::find(all.begin(), all.end(), v) != all.end();
+    };
+    TW_REQUIRE(one_of(o.x_rows, {1, 32, 128}) && one_of(o.x_columns, {16, 32, 64, 128}),
+               "{}: x has a factor for blocks of {} x {}, they must be 1, 32 or 128 rows of 16, "
+               "32, 64 or 128 columns",
+               f, o.x_rows, o.x_columns);
+  } else {
+    check_dtype(f, x, {f32, bf16});
+  }
+  const bool is_packed = a.sf.dtype() == i32;
+  TW_REQUIRE(!is_packed || o.round_sf || a.part == Part::codes,
+             "{}: sf is i32, exponents of powers of two: set round_sf, or pass f32", f);
+  TW_REQUIRE(a.sf.dtype() != f8_e4m3 || !o.round_sf,
+             "{}: sf is e4m3, which has no room for all powers of two: pass f32 or i32, or leave "
+             "round_sf out",
+             f);
+  const Tensor factors = as_factors(f, sf, m, lang::cdiv(k, std::max<int64_t>(o.group, 1)));
+  check_apart(f, sf, {x});
+  if (a.q != nullptr) {
+    const Named q{"q", *a.q};
+    check_shape(f, q, a.x.shape(), "like x");
+    check_apart(f, q, {x, sf});
+  }
+  const float least = o.least > 0 ? o.least : least_amax(a.format, a.sf.dtype());
+  const ScaleKind kind = o.round_sf                ? ScaleKind::power_of_two
+                         : a.sf.dtype() == f8_e4m3 ? ScaleKind::e4m3
+                                                   : ScaleKind::exact;
+  const bool scaled = o.x_sf != nullptr;
+  Tensor x_factors;
+  if (scaled) {
+    x_factors =
+        as_factors(f, {"x_sf", *o.x_sf}, lang::cdiv(m, o.x_rows), lang::cdiv(k, o.x_columns));
+    check_apart(f, sf, {{"x_sf", *o.x_sf}});
+    check_apart(f, {"q", *a.q}, {{"x_sf", *o.x_sf}});
+  }
+  if (a.x.numel() == 0) return;
+  const Kernel& compiled =
+      kernel()({a.x.dtype(), a.format, factors.dtype(), scaled ? x_factors.dtype() : f32},
+               {{"part", static_cast<int64_t>(a.part)},
+                {"kind", static_cast<int64_t>(kind)},
+                {"k", k},
+                {"group", o.group},
+                {"x_rows", scaled ? o.x_rows : 0},
+                {"x_columns", scaled ? o.x_columns : 0}},
+               a.x.device().kind);
+  if (a.part == Part::codes) return compiled.launch(stream, {a.x, *a.q, factors});
+  if (a.part == Part::factors) return compiled.launch(stream, {a.x, factors, least});
+  if (scaled) return compiled.launch(stream, {a.x, x_factors, *a.q, factors, least});
+  compiled.launch(stream, {a.x, *a.q, factors, least});
+}
+
+}  // namespace
+
+float least_amax(DType format, DType sf) {
+  const float smallest = sf == f8_e4m3 ? 0x1p-9F : 0x1p-126F;  // factor
+  return format == f8_e4m3 && sf != f8_e4m3 ? 1e-4F
+                                            : static_cast<float>(max_finite(format)) * smallest;
+}
+
+void per_token_cast(const Tensor& x, const Tensor& q, const Tensor& sf, const TokenCastArgs& args,
+                    Stream stream) {
+  check_dtype("per_token_cast", {"q", q}, {f8_e4m3, f4_e2m1});
+  run({"per_token_cast", Part::both, x, q.dtype(), &q, sf, args}, stream);
+}
+
+void per_token_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf,
+                                 const TokenCastArgs& args, Stream stream) {
+  constexpr const char* f = "per_token_cast_with_sf_only";
+  TW_REQUIRE(format == f8_e4m3 || format == f4_e2m1,
+             "{}: the format is {}, it must be e4m3 or e2m1", f, format);
+  TW_REQUIRE(args.x_sf == nullptr, "{}: x with factors of its own has no such form", f);
+  run({f, Part::factors, x, format, nullptr, sf, args}, stream);
+}
+
+void per_token_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
+                                        const TokenCastArgs& args, Stream stream) {
+  constexpr const char* f = "per_token_cast_with_precomputed_sf";
+  check_dtype(f, {"q", q}, {f8_e4m3, f4_e2m1});
+  TW_REQUIRE(args.x_sf == nullptr, "{}: x with factors of its own has no such form", f);
+  run({f, Part::codes, x, q.dtype(), &q, sf, args}, stream);
+}
+
+}  // namespace tw::kernels
