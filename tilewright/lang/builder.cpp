@@ -181,7 +181,12 @@ void Builder::launch(const Extents& grid, const LaunchOptions& options, const Bo
   check_dims(site, "threads", threads, 1024);
   check_dims(site, "cluster", cluster, 16);
 
-  const std::vector<ir::Expr> extents = host_extents(site, grid);
+  std::vector<ir::Expr> extents = host_extents(site, grid);
+  for (size_t d = 0; options.pad_grid && d < std::min(cluster.size(), extents.size()); ++d) {
+    const ir::Expr whole = ir::index(cluster[d]);
+    extents[d] =
+        ir::mul(ir::floordiv(ir::add(extents[d], ir::index(cluster[d] - 1)), whole), whole);
+  }
   for (size_t d = 1; d < extents.size(); ++d) {
     const auto known = ir::as_int(extents[d]);
     if (known && *known > 65535) {

@@ -32,6 +32,7 @@ enum class Init : uint8_t { undefined, zero };
 struct LaunchOptions {
   Dims threads = {};  // absent: the backend chooses
   Dims cluster = {};
+  bool pad_grid = false;  // up to a multiple of the cluster; blocks then have indices past the grid
   int64_t min_blocks_per_sm = 0, max_registers = 0, dynamic_shared_extra = 0;
   bool cooperative = false, dependent_launch = false;
   std::string name = {};
