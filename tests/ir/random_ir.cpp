@@ -363,6 +363,8 @@ Stmt RandomIr::other() {
         plain_fields(n, {});
         n.buffer = b;
         n.indices = indices(b.shape().size());
+        if (waits(n.op) && parallel_) n.op = AtomicOp::load;
+        if (waits(n.op)) n.order = MemoryOrder::acquire;
         if (n.op != AtomicOp::load) n.value = expr(b.dtype(), 1);
         if (n.op == AtomicOp::compare_exchange) n.compare = expr(b.dtype(), 1);
         if (chance(2)) n.result = Var::make(name(), b.dtype());

@@ -340,6 +340,38 @@ TEST(TwinBarrier, BlocksMeet) {
       HasSubstr("p.tw:3: deadlock: p: block [0] waits for the grid, of which 1 blocks have come"));
 }
 
+TEST(TwinBarrier, BlocksWaitForAValue) {
+  const std::string body = R"(if b == 0 {
+      atomic wait_ge C[3], 1 with order=acquire
+      Y[t] = Y[100 + t]
+    } else {
+      Y[100 + t] = X[t]
+      barrier
+      if t == 0 { atomic store C[3], 1 with order=release }
+    })";
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Kernel k(body, 2);
+    EXPECT_EQ(k.findings(seed), "");
+    EXPECT_EQ(k.memory("Y")[3], 4);
+  }
+  EXPECT_THAT(findings(with(body, "store C[3]", "store C[4]"), 2),
+              HasSubstr("p.tw:3: deadlock: p: thread 0 of block [0] waits until C[3] is ge 1, but "
+                        "it is 0 (p.tw:3), which nobody can change"));
+  EXPECT_THAT(findings(with(body, "1 with order=release", "1"), 2), HasSubstr("race"));
+}
+
+TEST(TwinBarrier, AWaitForAValueHoldsUpABarrier) {
+  EXPECT_THAT(findings("if t == 5 { atomic wait_eq C[0], 1 with order=acquire }\n barrier"),
+              HasSubstr("p.tw:2: deadlock: p: thread 5 of block [0] waits until C[0] is eq 1"));
+}
+
+TEST(TwinBarrier, AllWarpsOfAWarpGroupChangeTheirRegisters) {
+  EXPECT_EQ(findings("sync registers_decrease, 40"), "");
+  EXPECT_THAT(findings("if t < 32 { sync registers_decrease, 40 }"),
+              HasSubstr("divergent_warp: p: thread 0 of block [0] changes its registers, where "
+                        "thread 32 of its warp-group doesn't"));
+}
+
 TEST(TwinBarrier, FencesOrderWithRelaxedAtomics) {
   const std::string body = R"(if b == 0 {
       if t == 0 {

@@ -61,7 +61,122 @@ Sample grid_turns() {
   return s;
 }
 
+/// Each block adds to what the next one has made, which is later in the grid's order.
+Sample waits_for_the_next() {
+  constexpr int64_t kBlocks = 4;
+  Sample s{.name = "waits_for_the_next"};
+  s.program = program("waits_for_the_next", [&](Builder& k) {
+    const Buffer x = k.input("X", i32, {kBlocks, kWidth}), flags = k.inout("F", u32, {kBlocks}),
+                 y = k.inout("Y", i32, {kBlocks, kWidth});
+    relaxed_global(y);  // the flags order it
+    k.launch({kBlocks}, {.threads = {kWidth}, .cooperative = true}, [&](Expr b) {
+      const Expr t = thread_idx();
+      Variable sum = var(i32, x(b, t));
+      if_(b + 1 < kBlocks, [&] {
+        wait_until(flags(b + 1), Compare::ge, 1);
+        sum += y(b + 1, kWidth - 1 - t);
+      });
+      y(b, t) = sum;
+      sync();
+      if_(elect(), [&] { atomic_store(flags(b), 1, {.order = MemoryOrder::release}); });
+    });
+  });
+  s.tensors = {{i32, {kBlocks, kWidth}, counted(kBlocks * kWidth)},
+               {u32, {kBlocks}, {}},
+               {i32, {kBlocks, kWidth}, {}}};
+  s.expected.resize(kBlocks * kWidth);
+  for (int64_t b = kBlocks - 1; b >= 0; --b) {
+    for (int64_t t = 0; t < kWidth; ++t) {
+      const auto at = static_cast<size_t>(b * kWidth + t);
+      s.expected[at] = static_cast<double>(at);
+      if (b + 1 < kBlocks) s.expected[at] += s.expected[(b + 2) * kWidth - 1 - t];
+    }
+  }
+  return s;
+}
+
+/// One warp counts in shared memory, the other waits for each step.
+Sample waits_in_the_block() {
+  constexpr int64_t kSteps = 5;
+  Sample s{.name = "waits_in_the_block"};
+  s.program = program("waits_in_the_block", [&](Builder& k) {
+    const Buffer x = k.input("X", i32, {kSteps, 32}), y = k.output("Y", i32, {kSteps, 32});
+    k.launch({1}, {.threads = {64}}, [&](Expr) {
+      const Buffer tile = shared(i32, {kSteps, 32}, "tile"), count = shared(u32, {1}, "count");
+      if_(elect(), [&] { count(0) = cast(0, u32); });
+      sync();
+      const Expr lane = lane_idx();
+      if_(
+          warp_idx() == 0,
+          [&] {
+            serial(kSteps, [&](Expr i) {
+              tile(i, lane) = x(i, lane);
+              sync_warp();
+              if_(lane == 0, [&] {
+                atomic_add(count(0), 1,
+                           {.order = MemoryOrder::release, .scope = AtomicScope::block});
+              });
+            });
+          },
+          [&] {
+            serial(kSteps, [&](Expr i) {
+              wait_until(count(0), Compare::ge, cast(i + 1, u32), AtomicScope::block);
+              y(i, lane) = tile(i, 31 - lane);
+            });
+          });
+    });
+  });
+  s.tensors = {{i32, {kSteps, 32}, counted(kSteps * 32)}, {i32, {kSteps, 32}, {}}};
+  for (int64_t i = 0; i < kSteps; ++i) {
+    for (int64_t t = 0; t < 32; ++t) s.expected.push_back(static_cast<double>(i * 32 + 31 - t));
+  }
+  return s;
+}
+
+/// Warp-groups hand registers to each other.
+Sample registers() {
+  Sample s{.name = "registers"};
+  s.program = program("registers", [&](Builder& k) {
+    const Buffer x = k.input("X", f32, {256}), y = k.output("Y", f32, {256});
+    k.launch({1}, {.threads = {256}}, [&](Expr) {
+      const Expr t = thread_idx();
+      if_(warpgroup_idx() == 0, [] { reg_decrease(40); }, [] { reg_increase(232); });
+      y(t) = x(255 - t) + 1.f;
+    });
+  });
+  s.tensors = {{f32, {256}, counted(256)}, {f32, {256}, {}}};
+  for (int64_t t = 0; t < 256; ++t) s.expected.push_back(static_cast<double>(256 - t));
+  return s;
+}
+
 // ---- clusters
+
+/// A grid that is no multiple of the cluster; blocks past it take part in barriers alone.
+Sample padded_grid() {
+  constexpr int64_t kRows = 5;
+  Sample s{.name = "padded_grid"};
+  s.program = program("padded_grid", [&](Builder& k) {
+    const Expr n = k.dim("n");
+    const Buffer x = k.input("X", f32, {n, kWidth}), y = k.output("Y", f32, {n, kWidth});
+    const LaunchOptions options{.threads = {kWidth}, .cluster = {2}, .pad_grid = true};
+    k.launch({n}, options, [&](Expr b) {
+      const Buffer tile = shared(f32, {kWidth}, "tile");
+      copy(x(b), tile);
+      cluster_sync();
+      const Expr other = 1 - block_rank_in_cluster();
+      const Expr t = thread_idx();
+      if_(b < n, [&] { y(b, t) = remote(tile, other)(t) + cast(num_clusters(), f32); });
+      cluster_sync();
+    });
+  });
+  s.tensors = {{f32, {kRows, kWidth}, counted(kRows * kWidth)}, {f32, {kRows, kWidth}, {}}};
+  for (int64_t b = 0; b < kRows; ++b) {
+    for (int64_t t = 0; t < kWidth; ++t) {
+      s.expected.push_back((b ^ 1) < kRows ? static_cast<double>((b ^ 1) * kWidth + t + 3) : 3.0);
+    }
+  }
+  return s;
+}
 
 Sample cluster_queries() {
   Sample s{.name = "cluster_queries"};
@@ -204,8 +319,9 @@ Sample cluster_ring() {
 }  // namespace
 
 std::vector<Sample> block_samples() {
-  return {grid_exchange(64),     grid_exchange(96),      grid_turns(),     cluster_queries(),
-          cluster_reads(2, f32), cluster_reads(4, bf16), cluster_writes(), cluster_ring()};
+  return {grid_exchange(64),     grid_exchange(96),      grid_turns(),         cluster_queries(),
+          cluster_reads(2, f32), cluster_reads(4, bf16), cluster_writes(),     cluster_ring(),
+          padded_grid(),         waits_for_the_next(),   waits_in_the_block(), registers()};
 }
 
 }  // namespace tw::test

@@ -285,6 +285,45 @@ TEST(ThreadErrors, BarriersWithPhases) {
       "128");
 }
 
+TEST(ThreadErrors, RegistersOfWarpGroups) {
+  for (const int64_t n : {16, 25, 264}) {
+    expect_raised([n](const Parts&) { reg_increase(n); },
+                  "@: error[E-SYNC-06]: reg_increase: " + std::to_string(n) +
+                      " registers, it must be a multiple of 8 from 24 to 256");
+  }
+  expect_raised([](const Parts&) { reg_decrease(24); },
+                "@: error[E-SYNC-06]: reg_decrease: 96 threads are not whole warp-groups of 128\n"
+                "  help: launch a multiple of 128 threads",
+                __builtin_LINE(), {96});
+  const auto found = [](int64_t fewer, int64_t more) {
+    Diagnostics diagnostics;
+    const Author author = [&](const Parts&) {
+      if_(warpgroup_idx() == 0, [&] { reg_decrease(fewer); }, [&] { reg_increase(more); });
+    };
+    pass::check_program(traced_threads(author, {.threads = {384}}), diagnostics);
+    return with_positions_marked(to_text(diagnostics), __builtin_LINE());
+  };
+  EXPECT_EQ(found(24, 240), "");
+  EXPECT_EQ(found(32, 240),
+            "@: warning[W-SYNC-02]: p: `sync registers_increase, 240`: warp-groups have [32, 240, "
+            "240] registers a thread, 65536 in all, but there are 64512\n"
+            "  help: let other warp-groups give up more with reg_decrease, or ask for fewer");
+}
+
+TEST(ThreadErrors, WaitsForAValue) {
+  expect_raised(
+      [](const Parts&) { wait_until(local(u32, {4}, "mine")(0), Compare::eq, 1); },
+      "@: error[E-ATOM-01]: wait_until: mine is in local, it must be in global or shared memory");
+  expect_found(
+      [](const Parts& p) {
+        parallel({64}, [&](Expr i) { wait_until(p.y(p.b, i), Compare::gt, 0.f); });
+      },
+      "@: error[E-SYNC-01]: p: `atomic wait_gt y[bx, i], 0.0 with order=acquire, result=old: f32`: "
+      "an "
+      "operation of threads inside a parallel loop\n"
+      "  help: write it before or after the loop, whose iterations are spread over threads");
+}
+
 // ---- copies
 
 TEST(ThreadErrors, ALoadWithoutABarrier) {
@@ -413,6 +452,9 @@ TEST(ThreadErrors, TheCpuHasNoThreads) {
          "`async elements x[bx, 0 :+ 64] -> s`: an asynchronous copy");
   expect([](const Parts&) { grid_sync(); }, "`sync grid`: synchronization of threads");
   expect([](const Parts&) { cluster_sync(); }, "`sync cluster_arrive`: synchronization of threads");
+  expect([](const Parts& p) { wait_until(p.y(p.b, 0), Compare::ge, 1.f); },
+         "`atomic wait_ge y[bx, 0], 1.0 with order=acquire, result=old: f32`: "
+         "synchronization of threads");
   expect([](const Parts&) { fence(); }, "`sync fence_device`: synchronization of threads");
 }
 

@@ -33,8 +33,12 @@ TW_ENUM(LoopKind, serial, unrolled, vectorized, pipelined)
 TW_ENUM(ReduceKind, sum, abs_sum, max, min, abs_max, prod, bit_and, bit_or, bit_xor, any, all)
 TW_ENUM(ScanKind, sum, max, min, prod)
 
-/// Read-modify-write and plain atomic operations (language 13).
-TW_ENUM(AtomicOp, add, max, min, bit_and, bit_or, bit_xor, exchange, compare_exchange, load, store)
+/// Read-modify-write and plain atomic operations (language 13). Those that wait load until the
+/// value compares so with the operand (language 12.3).
+TW_ENUM(AtomicOp, add, max, min, bit_and, bit_or, bit_xor, exchange, compare_exchange, load, store,
+        wait_eq, wait_ne, wait_lt, wait_le, wait_gt, wait_ge)
+constexpr bool waits(AtomicOp op) { return op >= AtomicOp::wait_eq; }
+constexpr bool only_reads(AtomicOp op) { return op == AtomicOp::load || waits(op); }
 TW_ENUM(MemoryOrder, relaxed, acquire, release, acq_rel, seq_cst)
 TW_ENUM(AtomicScope, block, device, system)
 
@@ -59,11 +63,13 @@ TW_ENUM(CopyEngine, elements, bulk, tensor)
 TW_ENUM(CopyFold, none, add, min, max)
 /// Order between threads and engines, and between blocks (language 4.2, 12.3 to 12.5, 12.8). Those
 /// with phases: on a barrier with phases; copies and bulk: of the thread's own groups; cluster: at
-/// the barrier of all threads of a cluster.
+/// the barrier of all threads of a cluster; registers: how many each thread of a warp-group has
+/// from here on (12.6).
 TW_ENUM(SyncCode, phase_init, phase_arrive, phase_expect, phase_arrive_expect, phase_arrive_copies,
         phase_wait, phase_try_wait, copies_commit, copies_wait, bulk_commit, bulk_wait,
         bulk_wait_read, fence_block, fence_device, fence_system, fence_engines, fence_phases, grid,
-        cluster_arrive, cluster_arrive_relaxed, cluster_wait, wait_previous, trigger_next)
+        cluster_arrive, cluster_arrive_relaxed, cluster_wait, wait_previous, trigger_next,
+        registers_increase, registers_decrease)
 TW_ENUM(EvictPolicy, normal, first, last)
 TW_ENUM(RasterOrder, none, row, column)
 

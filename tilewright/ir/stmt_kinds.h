@@ -21,7 +21,7 @@ inline bool is_tile_operation(const Stmt& stmt) {
   }
 }
 
-/// Whether it is an operation of threads (ir/thread_nodes.h).
+/// Whether it is an operation of threads (ir/thread_nodes.h), or a wait for memory.
 inline bool is_thread_operation(const Stmt& stmt) {
   switch (stmt.kind()) {
     case Kind::Barrier:
@@ -30,6 +30,8 @@ inline bool is_thread_operation(const Stmt& stmt) {
     case Kind::AsyncCopy:
     case Kind::Sync:
       return true;
+    case Kind::Atomic:
+      return waits(stmt.as<Atomic>().op);
     default:
       return false;
   }

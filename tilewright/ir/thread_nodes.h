@@ -81,6 +81,7 @@ struct AsyncCopy : StmtBase {
 /// phase_wait returns when the phase of parity `value` is over, phase_try_wait says at once
 /// whether it is (`result`, bool). copies_wait, bulk_wait and bulk_wait_read return when at most
 /// `value` (constant) of the thread's groups are pending, the last when their sources are read.
+/// registers_increase and registers_decrease have a constant `value`.
 struct Sync : StmtBase {
   TW_NODE_OF(StmtBase, Sync)
   SyncCode code = SyncCode::copies_commit;

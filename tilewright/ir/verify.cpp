@@ -100,6 +100,8 @@ void Verifier::check(const ReducerFinalize& n) {
 void Verifier::check(const Atomic& n) {
   access(n.buffer, n.indices);
   require(!n.value == (n.op == AtomicOp::load), "all but a load have a value");
+  require(!waits(n.op) || n.order == MemoryOrder::relaxed || n.order == MemoryOrder::acquire,
+          "a wait for a value is a load");
   require(!n.compare == (n.op != AtomicOp::compare_exchange),
           "a compare_exchange has a value to compare with");
   typed(n.value, n.buffer.dtype(), "the value");
@@ -214,7 +216,11 @@ void Verifier::check(const Sync& n) {
                       n.code == SyncCode::bulk_wait_read;
   const bool has_value = counts || (on_phases && n.code != SyncCode::phase_arrive &&
                                     n.code != SyncCode::phase_arrive_copies);
-  require(!n.value == !has_value, "the value of {}", enum_name(n.code));
+  const bool registers =
+      n.code == SyncCode::registers_increase || n.code == SyncCode::registers_decrease;
+  require(!n.value == !(has_value || registers), "the value of {}", enum_name(n.code));
+  const int64_t count = registers && n.value ? as_int(n.value).value_or(0) : 24;
+  require(count >= 24 && count <= 256 && count % 8 == 0, "{} registers", count);
   integer(n.value, "the value");
   require(!counts || (n.value && as_int(n.value).value_or(-1) >= 0),
           "the number of groups is a constant");

@@ -47,7 +47,7 @@ void check(const Site& site, AtomicOp op, const Region& dst, const AtomicOptions
                 ir::enum_name(order))
         .help("use relaxed, {} or seq_cst", op == AtomicOp::load ? "acquire" : "release");
   }
-  if (op != AtomicOp::load) check_writable(site, dst.buffer());
+  if (!ir::only_reads(op)) check_writable(site, dst.buffer());
 }
 
 /// The access to one element; `result` is what it gives, if that is wanted.
@@ -92,7 +92,7 @@ Expr element_form(const std::string& name, AtomicOp op, const Ref& dst, const Op
     return x != nullptr ? as_stored(site, x->value(), dtype) : ir::Expr();
   };
   return emit(site, op, dst.region(), stored(value), stored(compare), options,
-              options.ret || op == AtomicOp::load);
+              options.ret || ir::only_reads(op));
 }
 
 }  // namespace
@@ -152,6 +152,13 @@ Expr atomic_load(const Ref& src, const AtomicOptions& options) {
 }
 void atomic_store(const Ref& dst, const Operand& value, const AtomicOptions& options) {
   element_form("atomic_store", AtomicOp::store, dst, &value, nullptr, options);
+}
+
+Expr wait_until(const Ref& src, Compare compare, const Operand& value, AtomicScope scope) {
+  const auto op =
+      static_cast<AtomicOp>(static_cast<int>(AtomicOp::wait_eq) + static_cast<int>(compare));
+  return element_form("wait_until", op, src, &value, nullptr,
+                      {.order = MemoryOrder::acquire, .scope = scope});
 }
 
 }  // namespace lang

@@ -57,5 +57,13 @@ Expr atomic_load(const Ref& src, const AtomicOptions& options = {});
 /// relaxed, release or seq_cst (E-ATOM-03).
 void atomic_store(const Ref& dst, const Operand& value, const AtomicOptions& options = {});
 
+/// How a value compares with another.
+enum class Compare : uint8_t { eq, ne, lt, le, gt, ge };
+/// Waits until the element compares so with the value, by loads that acquire: what was written
+/// before a release of that value can be read then (language 12.3). Each thread that comes waits;
+/// gives what it has seen. Blocks may wait for one another only where all of them run at once.
+Expr wait_until(const Ref& src, Compare compare, const Operand& value,
+                AtomicScope scope = AtomicScope::device);
+
 }  // namespace lang
 }  // namespace tw

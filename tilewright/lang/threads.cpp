@@ -12,7 +12,7 @@ namespace {
 
 using ir::WarpCode;
 
-constexpr int64_t kLanes = 32, kNamed = 15;
+constexpr int64_t kLanes = 32, kWarpgroup = 4 * kLanes, kNamed = 15;
 
 int64_t thread_count(const Site& site) {
   const Trace& trace = Trace::in_launch(site);
@@ -73,6 +73,25 @@ Expr folding_barrier(const char* name, ir::BarrierFold fold, const Operand& cond
   }));
   trace.declare(result);
   return Expr(result);
+}
+
+// ---- registers ----
+
+void set_registers(const Site& site, ir::SyncCode code, int64_t n) {
+  Trace& trace = Trace::in_launch(site);
+  if (n < 24 || n > 256 || n % 8 != 0) {
+    throw Error(codes::sync_06, site.where,
+                "{}: {} registers, it must be a multiple of 8 from 24 to 256", site.name, n);
+  }
+  if (const int64_t threads = thread_count(site); threads % kWarpgroup != 0) {
+    throw Error(codes::sync_06, site.where, "{}: {} threads are not whole warp-groups of {}",
+                site.name, threads, kWarpgroup)
+        .help("launch a multiple of {} threads", kWarpgroup);
+  }
+  trace.emit(ir::make<ir::Sync>(site.where, [&](ir::Sync& s) {
+    s.code = code;
+    s.value = ir::index(n);
+  }));
 }
 
 // ---- warps ----
@@ -181,7 +200,7 @@ Expr warp_idx(SourceLoc where) {
   return Expr(ir::floordiv(thread_of({"warp_idx", where}), ir::index(kLanes)));
 }
 Expr warpgroup_idx(SourceLoc where) {
-  return Expr(ir::floordiv(thread_of({"warpgroup_idx", where}), ir::index(4 * kLanes)));
+  return Expr(ir::floordiv(thread_of({"warpgroup_idx", where}), ir::index(kWarpgroup)));
 }
 
 Expr elect(int64_t n, SourceLoc where) {
@@ -226,6 +245,13 @@ void fence(AtomicScope scope, SourceLoc where) {
                             : scope == AtomicScope::device ? ir::SyncCode::fence_device
                                                            : ir::SyncCode::fence_system;
   Trace::in_launch({"fence", where}).emit(ir::sync(where, code));
+}
+
+void reg_increase(int64_t n, SourceLoc where) {
+  set_registers({"reg_increase", where}, ir::SyncCode::registers_increase, n);
+}
+void reg_decrease(int64_t n, SourceLoc where) {
+  set_registers({"reg_decrease", where}, ir::SyncCode::registers_decrease, n);
 }
 
 Expr shfl(const Operand& value, const Operand& lane, int64_t width) {

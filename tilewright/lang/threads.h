@@ -42,6 +42,13 @@ Expr sync_or(const Operand& condition);
 /// What this thread wrote before is seen by those of the scope before what it writes after.
 void fence(AtomicScope scope = AtomicScope::device, SourceLoc where = SourceLoc::here());
 
+// ---- registers ----
+/// From here on each thread of a warp-group has n registers, a multiple of 8 from 24 to 256
+/// (E-SYNC-06): more, waiting until others of the block have given them up, or fewer. All warps of
+/// the warp-group come here; more than the multiprocessor has in all is W-SYNC-02.
+void reg_increase(int64_t n, SourceLoc where = SourceLoc::here());
+void reg_decrease(int64_t n, SourceLoc where = SourceLoc::here());
+
 // ---- warps; all lanes of the warp take part ----
 /// The value of another lane, within groups of `width` lanes (2, 4, 8, 16 or 32, E-WARP-01): of
 /// that lane, of lane ^ mask, of lane - distance and lane + distance. Its own where that is in

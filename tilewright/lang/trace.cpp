@@ -42,7 +42,9 @@ bool orders_threads(const ir::Stmt& stmt) {
   bool found = false;
   ir::for_each_stmt(stmt, [&](const ir::Stmt& s) {
     const auto* warp = s.try_as<ir::WarpOp>();
+    const auto* atomic = s.try_as<ir::Atomic>();
     found = found || s.is<ir::Barrier>() || s.is<ir::Sync>() ||
+            (atomic != nullptr && ir::waits(atomic->op)) ||
             (warp != nullptr && warp->code == ir::WarpCode::sync_warp);
   });
   return found;

@@ -98,7 +98,7 @@ class Finder {
   void own(const ir::Atomic& n) {
     atomic_ = true;
     if (n.op != ir::AtomicOp::store) element(Access::Kind::read, n.buffer, n.indices, n.loc);
-    if (n.op != ir::AtomicOp::load) element(Access::Kind::write, n.buffer, n.indices, n.loc);
+    if (!ir::only_reads(n.op)) element(Access::Kind::write, n.buffer, n.indices, n.loc);
   }
   void own(const ir::AsyncCopy& n) {
     region(Access::Kind::read, n.src);

@@ -37,11 +37,11 @@ void check_threadless(const ir::Program& program, const ir::Stmt& launch, const 
   const char* what = "";
   ir::for_each_stmt(launch, [&](const ir::Stmt& s) {
     if (first) return;
-    what = s.is<ir::Barrier>()                          ? "a barrier"
-           : s.is<ir::WarpOp>()                         ? "an operation of a warp"
-           : s.is<ir::AsyncCopy>()                      ? "an asynchronous copy"
-           : s.is<ir::Sync>() && !ir::is_of_launches(s) ? "synchronization of threads"
-                                                        : "";
+    what = s.is<ir::Barrier>()                                    ? "a barrier"
+           : s.is<ir::WarpOp>()                                   ? "an operation of a warp"
+           : s.is<ir::AsyncCopy>()                                ? "an asynchronous copy"
+           : ir::is_thread_operation(s) && !ir::is_of_launches(s) ? "synchronization of threads"
+                                                                  : "";
     if (*what != 0) first = s;
   });
   const ir::Var& thread = launch.as<ir::Launch>().thread;

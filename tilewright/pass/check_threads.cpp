@@ -10,6 +10,7 @@
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/access.h"
+#include "tilewright/pass/simplify_expr.h"
 #include "tilewright/pass/thread_code.h"
 
 namespace tw::pass {
@@ -163,10 +164,70 @@ class ThreadCheck : public ir::Visitor {
   std::set<const ir::Node*> reported_;
 };
 
+/// Registers of a multiprocessor that threads can have, and threads that change theirs together.
+constexpr int64_t kRegisters = 64512, kWarpgroup = 128;
+
+/// How many registers a thread has in the end, as far as its conditions can be told; 0: not known.
+class LastRegisters : public ir::Visitor {
+ public:
+  LastRegisters(const ir::Program& program, const ir::Launch& launch, int64_t thread)
+      : simplifier_(Bounds(program)), count_(launch.max_registers) {
+    if (launch.thread) simplifier_.substitute(launch.thread, ir::index(thread));
+    LastRegisters::visit(launch.body);
+  }
+  int64_t count() const { return count_; }
+
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    if (!stmt) return;
+    if (const auto* sync = stmt.try_as<ir::Sync>();
+        sync != nullptr && (sync->code == ir::SyncCode::registers_increase ||
+                            sync->code == ir::SyncCode::registers_decrease)) {
+      count_ = *ir::as_int(sync->value);
+    }
+    if (const auto* branch = stmt.try_as<ir::If>()) {
+      const auto holds = ir::as_int(simplifier_.simplify(branch->cond));
+      if (holds) return visit(*holds != 0 ? branch->then_body : branch->else_body);
+    }
+    children(stmt);
+  }
+  void visit(const Expr&) override {}
+
+ private:
+  ExprSimplifier simplifier_;
+  int64_t count_;
+};
+
+void check_registers(const ir::Program& program, const Stmt& launch, Diagnostics& diagnostics) {
+  const auto& n = launch.as<ir::Launch>();
+  Stmt last;
+  ir::for_each_stmt(launch, [&](const Stmt& s) {
+    const auto* sync = s.try_as<ir::Sync>();
+    if (sync != nullptr && sync->code == ir::SyncCode::registers_increase) last = s;
+  });
+  if (!last || n.threads.empty()) return;
+  int64_t threads = 1, all = 0;
+  for (const int64_t extent : n.threads) threads *= extent;
+  std::vector<int64_t> counts;
+  for (int64_t t = 0; t < threads; t += kWarpgroup) {
+    counts.push_back(LastRegisters(program, n, t).count());
+    all += counts.back() * kWarpgroup;
+  }
+  if (all <= kRegisters) return;
+  diagnostics
+      .warn(codes::w_sync_02, last.loc(),
+            "{}: `{}`: warp-groups have {} registers a thread, {} in all, but there are {}",
+            program.name, first_line(last), counts, all, kRegisters)
+      .help("let other warp-groups give up more with reg_decrease, or ask for fewer");
+}
+
 }  // namespace
 
 void check_threads(const ir::Program& program, Diagnostics& diagnostics) {
-  for (const Stmt& launch : program.launches) ThreadCheck(program, launch, diagnostics);
+  for (const Stmt& launch : program.launches) {
+    ThreadCheck(program, launch, diagnostics);
+    check_registers(program, launch, diagnostics);
+  }
 }
 
 }  // namespace tw::pass

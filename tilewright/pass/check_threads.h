@@ -13,7 +13,8 @@ namespace tw::pass {
 ///   - elements of fragments, and local arrays that the block uses as a tile (E-LAY-05);
 ///   - a barrier of the grid in a launch that isn't cooperative;
 ///   - named barriers with an impossible number of threads, more arrivals at a barrier with phases
-///     than it counts (E-SYNC-05).
+///     than it counts (E-SYNC-05);
+///   - more registers of all warp-groups than there are (W-SYNC-02).
 /// Needs: check_flow.
 void check_threads(const ir::Program& program, Diagnostics& diagnostics);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tilewright/ir/stmt_kinds.h"
 #include "tilewright/ir/visit.h"
 
 namespace tw::pass {
@@ -43,10 +44,7 @@ bool any_operand(const Stmt& stmt, Has has) {
 
 bool has_operations(const Stmt& body) {
   bool found = false;
-  ir::for_each_stmt(body, [&](const Stmt& s) {
-    found = found || s.is<ir::WarpOp>() || s.is<ir::Sync>() || s.is<ir::AsyncCopy>() ||
-            s.is<ir::Barrier>();
-  });
+  ir::for_each_stmt(body, [&](const Stmt& s) { found = found || ir::is_thread_operation(s); });
   return found;
 }
 
@@ -122,6 +120,10 @@ void ThreadCode::walk(const Stmt& stmt, bool divergent) {
       if (is_own(stmt.as<ir::Store>().buffer)) own_.insert(stmt.get());
       return;
     case ir::Kind::Atomic:
+      if (ir::waits(stmt.as<ir::Atomic>().op)) {
+        own_.insert(stmt.get());
+        mark(stmt.as<ir::Atomic>().result);
+      }
       if (divergent || differs) mark(stmt.as<ir::Atomic>().result);
       return;
     case ir::Kind::WarpOp:

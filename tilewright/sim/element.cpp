@@ -170,6 +170,18 @@ ElementFn atomic_function(ir::AtomicOp op, DType dtype) {
       return element_function(OpCode::bit_xor, dtype);
     case AtomicOp::load:
       return [](Bits old, Bits, Bits) { return old; };
+    case AtomicOp::wait_eq:
+      return element_function(OpCode::eq, dtype);
+    case AtomicOp::wait_ne:
+      return element_function(OpCode::ne, dtype);
+    case AtomicOp::wait_lt:
+      return element_function(OpCode::lt, dtype);
+    case AtomicOp::wait_le:
+      return element_function(OpCode::le, dtype);
+    case AtomicOp::wait_gt:
+      return element_function(OpCode::gt, dtype);
+    case AtomicOp::wait_ge:
+      return element_function(OpCode::ge, dtype);
     case AtomicOp::compare_exchange:
       return [](Bits old, Bits desired, Bits expected) { return old == expected ? desired : old; };
     case AtomicOp::exchange:

@@ -200,13 +200,14 @@ ir::Program atomics_of(DType dtype, ir::MemSpace space) {
     stmts.push_back(ir::make<ir::Alloc>({}, [&](ir::Alloc& n) { n.buffer = x, n.place = 0; }));
   }
   const auto legal = [](AtomicOp op, MemoryOrder order) {
+    if (ir::waits(op)) return order == MemoryOrder::acquire;
     if (op == AtomicOp::load) {
       return order != MemoryOrder::release && order != MemoryOrder::acq_rel;
     }
     return op != AtomicOp::store ||
            (order != MemoryOrder::acquire && order != MemoryOrder::acq_rel);
   };
-  for (int op = 0; op <= static_cast<int>(AtomicOp::store); ++op) {
+  for (int op = 0; op <= static_cast<int>(AtomicOp::wait_ge); ++op) {
     const auto code = static_cast<AtomicOp>(op);
     const bool bits = code >= AtomicOp::bit_and && code <= AtomicOp::bit_xor;
     const bool moves = code == AtomicOp::load || code == AtomicOp::store;
@@ -311,6 +312,29 @@ TEST(Emit, ATensorThatThreadsExchangeValuesThroughIsReadAgainAfterABarrier) {
   const std::string ptx =
       translate({.name = "p", .source = source, .keep_ptx = true}, all_targets().front()).ptx;
   EXPECT_THAT(ptx.substr(ptx.find("bar.sync")), HasSubstr("ld.global"));
+}
+
+TEST(Emit, WhatAWaitIsForIsReadBehindIt) {
+  const std::string source = emit(
+      "tilewright ir 1 program \"p\" { input X: f32[64] input F: u32[1] output Y: f32[64] "
+      "launch bx in 1 with threads=[64], thread=t: i64 { "
+      "atomic wait_ge F[0], 1 with order=acquire Y![t] = X![t] } }");
+  EXPECT_THAT(source, HasSubstr("    const f32* X,\n    u32* F,\n    f32* Y) {\n"));
+  TW_NEEDS_NVRTC();
+  const std::string ptx =
+      translate({.name = "p", .source = source, .keep_ptx = true}, all_targets().front()).ptx;
+  EXPECT_THAT(ptx.substr(ptx.find("ld.acquire.gpu.global")), HasSubstr("ld.global.f32"));
+}
+
+// ptxas ignores the instruction where it doesn't know how many registers a thread begins with.
+TEST(Emit, RegistersAreReallocatedFromAKnownNumber) {
+  const auto source = [](const std::string& with) {
+    return emit("tilewright ir 1 program \"p\" { launch bx in 1 with threads=[128]" + with +
+                ", thread=t: i64 { sync registers_decrease, 40 } }");
+  };
+  EXPECT_THAT(source(""), HasSubstr("__launch_bounds__(128, 1) main_0"));
+  EXPECT_THAT(source(", min_blocks_per_sm=3"), HasSubstr("__launch_bounds__(128, 3) main_0"));
+  EXPECT_THAT(source(""), HasSubstr("  registers_decrease<40>();\n"));
 }
 
 TEST(Emit, LinesOfTheAuthorAreDirectives) {

@@ -344,7 +344,8 @@ void Assembler::atomic(const ir::Atomic& atomic) {
   if (atomic.value) a.value = expr(atomic.value);
   if (atomic.compare) a.compare = expr(atomic.compare);
   a.reads = atomic.op != AtomicOp::store;
-  a.writes = atomic.op != AtomicOp::load;
+  a.waits = ir::waits(atomic.op);
+  a.writes = !ir::only_reads(atomic.op);
   const bool both = atomic.order == MemoryOrder::acq_rel || atomic.order == MemoryOrder::seq_cst;
   a.acquires = a.reads && (both || atomic.order == MemoryOrder::acquire);
   a.releases = a.writes && (both || atomic.order == MemoryOrder::release);

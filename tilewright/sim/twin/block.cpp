@@ -7,6 +7,7 @@
 #include "tilewright/base/convert.h"
 #include "tilewright/base/format.h"
 #include "tilewright/sim/machine.h"
+#include "tilewright/sim/translate.h"
 
 namespace tw::sim::twin {
 
@@ -88,6 +89,7 @@ Block::Status Block::run() {
     has_ended_ = true;
     --cluster_.running;
     if (cluster_.blocks.size() > 1 && !launch_.stopped) check_end();
+    if (!launch_.stopped) check_registers();
   }
   return status;
 }
@@ -102,6 +104,7 @@ Block::Status Block::run_all() {
         std::swap(order[i], order[launch_.next_random() % (i + 1)]);
       }
     }
+    wake(Thread::State::at_value);  // they look again
     changed_ = false;
     bool waits = false;  // some thread had its turn and is still in its loop
     for (const int32_t warp : order) {
@@ -121,7 +124,10 @@ Block::Status Block::run_all() {
     }
     if (resolve_barrier() || advance_some_task()) continue;
     if (all_are(Thread::State::at_grid)) return Status::at_grid;
-    if (cluster_.running > 1) return Status::waiting;
+    const bool looks = std::any_of(threads_.begin(), threads_.end(), [](const Thread& t) {
+      return t.state == Thread::State::at_value;
+    });
+    if (cluster_.running > 1 || looks) return Status::waiting;
     report_stuck();
     launch_.stopped = true;
     return Status::done;
@@ -247,6 +253,15 @@ std::string Block::whereabouts(int32_t thread) const {
     const Access& access = launch_.code.accesses[static_cast<size_t>(op.phases)];
     return format("waits for a phase of {} ({})", element_of(t, access), position);
   }
+  if (t.state == Thread::State::at_value) {
+    const Instruction& in = launch_.code.instructions[t.pc];
+    const AtomicCode& wait = launch_.code.atomics[in.b];
+    const DType dtype = wait.node->buffer.dtype();
+    return format("waits until {} is {} {}, but it is {} ({})",
+                  element_of(t, launch_.code.accesses[in.a]), enum_name(wait.node->op).substr(5),
+                  value_text(t.regs[wait.value], dtype), value_text(t.regs[in.dst], dtype),
+                  position);
+  }
   if (t.state == Thread::State::at_group) return format("waits for copies ({})", position);
   if (t.state == Thread::State::at_grid) return format("waits for the grid ({})", position);
   if (t.state == Thread::State::at_cluster) {
@@ -259,7 +274,31 @@ std::string Block::whereabouts(int32_t thread) const {
                 meetings_[static_cast<size_t>(barrier.id)].arrived, barrier.threads);
 }
 
+/// All warps of a warp-group must change their registers at the same places.
+void Block::check_registers() {
+  for (const Thread& t : threads_) {
+    const Thread& first = threads_[static_cast<size_t>(number_of(t) / kWarpgroup * kWarpgroup)];
+    if (t.registers == first.registers) continue;
+    const auto [mine, other] = std::mismatch(t.registers.begin(), t.registers.end(),
+                                             first.registers.begin(), first.registers.end());
+    const bool is_mine = mine != t.registers.end();
+    report(FindingKind::divergent_warp, is_mine ? *mine : *other,
+           format("{} changes its registers, where thread {} of its warp-group doesn't",
+                  thread_text(number_of(is_mine ? t : first)), number_of(is_mine ? first : t)));
+    return;
+  }
+}
+
 void Block::report_stuck() {
+  const auto looking = std::find_if(threads_.begin(), threads_.end(), [](const Thread& t) {
+    return t.state == Thread::State::at_value;
+  });
+  if (looking != threads_.end()) {
+    report(FindingKind::deadlock, node_at(*looking),
+           format("{} {}, which nobody can change", thread_text(number_of(*looking)),
+                  whereabouts(number_of(*looking))));
+    return;
+  }
   const auto at = [&](int64_t id) {
     return std::find_if(threads_.begin(), threads_.end(), [&](const Thread& t) {
       if (t.state != Thread::State::at_barrier) return false;

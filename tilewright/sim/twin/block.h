@@ -18,7 +18,7 @@
 
 namespace tw::sim::twin {
 
-inline constexpr int32_t kLanes = 32;
+inline constexpr int32_t kLanes = 32, kWarpgroup = 128;
 
 /// What the blocks of a launch have in common.
 struct LaunchState {
@@ -58,6 +58,7 @@ struct Thread {
     at_group,
     at_grid,
     at_cluster,
+    at_value,
     ended
   };
   State state = State::ready;
@@ -66,6 +67,7 @@ struct Thread {
   bool through_grid = false;   // all blocks have met where it waits
   bool in_cluster = false;     // it has arrived at the cluster's barrier, and not waited yet
   uint64_t cluster_phase = 0;  // in which it has arrived
+  std::vector<const ir::Sync*> registers;  // where it has changed how many it has
   Bits* regs = nullptr;
   std::byte* local = nullptr;
   uint8_t* written = nullptr;  // of its local bytes
@@ -92,7 +94,7 @@ class [[gnu::visibility("hidden")]] Block {
   enum class Status : uint8_t { working, waiting, at_grid, done };
   /// Runs the threads until all have ended (or the launch is stopped), until nothing but loops
   /// has happened for a while: perhaps they wait for another block; or until all of them do wait
-  /// and only other blocks of the cluster can change that.
+  /// and only other blocks can change that.
   Status run();
   /// Whether the last run has executed nothing.
   bool is_idle() const { return is_idle_; }
@@ -183,6 +185,7 @@ class [[gnu::visibility("hidden")]] Block {
   Block* peer(const Thread& t, const Access& access);
   Block* home_of(const Memory* memory);
   void check_end();
+  void check_registers();
 
   // Words
   int32_t number_of(const Thread& t) const { return static_cast<int32_t>(&t - threads_.data()); }

@@ -118,6 +118,7 @@ struct AtomicCode {
   Reg value = 0, compare = 0;
   bool reads = true, writes = true;
   bool acquires = false, releases = false;
+  bool waits = false;  // until combine of what it loads is true
   const ir::Atomic* node = nullptr;
 };
 struct WarpOpCode {

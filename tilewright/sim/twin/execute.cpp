@@ -67,11 +67,11 @@ void Block::execute(int32_t number) {
   const Instruction* const all = code.instructions.data();
   Bits* const r = t.regs;
   uint32_t pc = t.pc;
-  int64_t executed = 0;
+  int64_t executed = 0;  // 0 when a thread still waits for a value
   const auto leave = [&](Thread::State state) {
     t.pc = pc;
     t.state = state;
-    changed_ = changed_ || state != Thread::State::ready;
+    changed_ = changed_ || (state != Thread::State::ready && executed > 0);
     launch_.result->instructions += executed;
   };
   for (;; ++pc) {
@@ -186,9 +186,14 @@ void Block::execute(int32_t number) {
       case Code::fold_out:
         fold(t, in.a, in.b, code.atomics[in.dst]);
         break;
-      case Code::atomic:
-        r[in.dst] = exchange(t, in.a, code.atomics[in.b]);
-        break;
+      case Code::atomic: {
+        const AtomicCode& atomic = code.atomics[in.b];
+        t.pc = pc;
+        r[in.dst] = exchange(t, in.a, atomic);
+        if (!atomic.waits || atomic.combine(r[in.dst], r[atomic.value], 0) != 0) break;
+        --executed;  // it has only looked, and will again
+        return leave(Thread::State::at_value);
+      }
       case Code::forget: {
         const BufferCode& b = code.buffers[in.a];
         std::fill_n(t.local + b.base, b.bytes, launch_.poison());

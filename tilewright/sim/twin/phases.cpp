@@ -176,6 +176,10 @@ bool Block::sync(Thread& t, const SyncOpCode& op) {
     case SyncCode::wait_previous:
     case SyncCode::trigger_next:
       return true;
+    case SyncCode::registers_increase:
+    case SyncCode::registers_decrease:
+      t.registers.push_back(op.node);
+      return true;
     case SyncCode::grid:
       return std::exchange(t.through_grid, false);
   }

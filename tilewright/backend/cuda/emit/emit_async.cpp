@@ -198,6 +198,9 @@ void Emitter::sync(const ir::Sync& sync) {
     case SyncCode::wait_previous:
     case SyncCode::trigger_next:
       return line(format("{}();", enum_name(sync.code)));
+    case SyncCode::registers_increase:
+    case SyncCode::registers_decrease:
+      return line(format("{}<{}>();", enum_name(sync.code), *ir::as_int(sync.value)));
     case SyncCode::grid:
       return line("grid_barrier();");
   }

@@ -66,6 +66,12 @@ OpCode element_op(AtomicOp op) {
   }
 }
 
+OpCode comparison(AtomicOp wait) {
+  constexpr OpCode kOps[] = {OpCode::eq, OpCode::ne, OpCode::lt,
+                             OpCode::le, OpCode::gt, OpCode::ge};
+  return kOps[static_cast<int>(wait) - static_cast<int>(AtomicOp::wait_eq)];
+}
+
 /// Everything that distinguishes one function from another.
 struct Form {
   AtomicOp op;
@@ -130,7 +136,7 @@ std::string asm_line(const Form& form, const std::string& mnemonic, DType type, 
 void Emitter::atomic(const ir::Atomic& node) {
   const DType dtype = node.buffer.dtype();
   const ir::Buffer root = node.buffer.root();
-  const bool moves = node.op == AtomicOp::load || node.op == AtomicOp::store;
+  const bool moves = ir::only_reads(node.op) || node.op == AtomicOp::store;
   if (dtype.lanes > 1 || dtype.is_narrow_float() || (dtype.bits() < 16 && !moves)) {
     throw Error(codes::atom_01, node.loc, "atomic on {}: {} has no atomics on cuda",
                 node.buffer.name(), dtype);
@@ -172,6 +178,19 @@ void Emitter::atomic(const ir::Atomic& node) {
       helper = function(
           "", declare + asm_line(form, "ld" + form.suffix() + "." + unit, held, 0, true) + give,
           true);
+    } else if (ir::waits(node.op)) {
+      const std::string load = asm_line(form, "ld" + form.suffix() + "." + unit, held, 0, true);
+      const ir::Var seen = ir::Var::make("seen", dtype), x = ir::Var::make("x", dtype);
+      vars_[seen] = "seen";
+      vars_[x] = "x";
+      const Text there = value(ir::op(comparison(node.op), bool_, {seen, x}));
+      helper =
+          function(format(", {} x", to_text(dtype)),
+                   format("{}  for (;;) {{\n  {}    const {} seen = {};\n    if ({}) return{};\n"
+                          "  }}\n",
+                          declare, load, to_text(dtype), from_held("old"), there.s,
+                          form.wants_result ? " seen" : ""),
+                   form.wants_result);
     } else if (node.op == AtomicOp::store) {
       helper = function(format(", {} x", to_text(dtype)),
                         format("  const {} v = {};\n", held_type, to_held("x")) +

@@ -55,6 +55,7 @@ void Emitter::scan(const ir::Launch& launch) {
     if (const auto* atomic = s.try_as<ir::Atomic>()) {
       written_.insert(atomic->buffer.root());
       read_.insert(atomic->buffer.root());
+      awaits_ = awaits_ || ir::waits(atomic->op);
     }
     if (const auto* print = s.try_as<ir::Print>(); print != nullptr && print->buffer) {
       read_.insert(print->buffer.root());
@@ -75,6 +76,8 @@ void Emitter::scan(const ir::Launch& launch) {
     }
     if (const auto* sync = s.try_as<ir::Sync>()) {
       waits_ = waits_ || sync->code == ir::SyncCode::wait_previous;
+      reallocates_ = reallocates_ || sync->code == ir::SyncCode::registers_increase ||
+                     sync->code == ir::SyncCode::registers_decrease;
     }
   });
 }
@@ -83,9 +86,9 @@ void Emitter::scan(const ir::Launch& launch) {
 /// read through the read-only cache, whenever it likes. It also moves loads over barriers and
 /// atomics, as these don't access the tensor through the pointer (seen in PTX of NVRTC 13.0); so
 /// not where threads exchange values through the tensor, nor where a launch ahead may still be
-/// writing.
+/// writing. Of whom threads wait for, no tensor is known to be left alone.
 bool Emitter::is_restricted(const ir::Buffer& tensor) const {
-  if (tensor->may_alias) return false;
+  if (tensor->may_alias || awaits_) return false;
   return written_.contains(tensor) ? !read_.contains(tensor) : !is_early_;
 }
 
@@ -154,7 +157,12 @@ std::string Emitter::kernel(const ir::Program& program, const ir::Launch& launch
   helpers_ = &helpers;
   scan(launch);
   std::string bounds = format("__launch_bounds__({}", thread_count(launch));
-  if (launch.min_blocks_per_sm > 0) bounds += format(", {}", launch.min_blocks_per_sm);
+  // Where threads change their registers, their number at the begin must be known, which a limit
+  // fixes.
+  const int64_t blocks = launch.min_blocks_per_sm == 0 && launch.max_registers == 0 && reallocates_
+                             ? 1
+                             : launch.min_blocks_per_sm;
+  if (blocks > 0) bounds += format(", {}", blocks);
   bounds += ")";
   if (launch.max_registers > 0 && launch.min_blocks_per_sm == 0) {
     bounds += format(" __maxnreg__({})", launch.max_registers);

@@ -253,7 +253,7 @@ void Emitter::move(const ir::Move& move) {
   }
   const ir::Buffer root = move.src->address ? move.src : move.src.root();
   const bool constant =
-      !written_.contains(root) && !root->address && !root->may_alias && !is_early_;
+      !written_.contains(root) && !root->address && !root->may_alias && !is_early_ && !awaits_;
   line(format("load{}_hinted(({}*){}, {}, {});", constant ? "_const" : "", type, pointer(to),
               pointer(from), policy));
 }

@@ -154,6 +154,8 @@ class Emitter {
   std::vector<TensorMap> maps_;                                   // parameters after all others
   bool waits_ = false;                      // for the launch ahead, in a statement of its own
   bool is_early_ = false;                   // it may begin before the launch ahead has ended
+  bool awaits_ = false;                     // values that others write
+  bool reallocates_ = false;                // registers between warp-groups
   bool in_cluster_ = false;                 // of several blocks
   std::map<ir::Expr, int, ir::ById> uses_;  // in the statement
   std::vector<std::map<ir::Expr, Text, ir::ById>> memo_{1};  // a scope per lazy operand

@@ -155,3 +155,14 @@ __device__ __forceinline__ void wait_previous() {
 __device__ __forceinline__ void trigger_next() {
   asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
 }
+//# registers_increase
+// All warps of a warp-group; waits until others of the block have given up so many.
+template <int count>
+__device__ __forceinline__ void registers_increase() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(count));
+}
+//# registers_decrease
+template <int count>
+__device__ __forceinline__ void registers_decrease() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(count));
+}
