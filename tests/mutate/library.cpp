@@ -146,10 +146,15 @@ void add_elementwise(Cases& cases) {
       for (const auto& [n, h] : tiled_rows(dtype.bits())) {
         silu_and_mul(left(p.input(dtype, {n, 2 * h + 6}, -9, 9), 2 * h),
                      left(p.output(dtype, {n, h + 3}), h));
-        // Both halves begin at a multiple of 16 bytes.
+      }
+    });
+    // Both halves begin at a multiple of 16 bytes.
+    cases.add("silu_and_mul", format("{}, whole vectors", dtype), [=](Place& p) {
+      for (const auto& [n, h] : tiled_rows(dtype.bits())) {
         silu_and_mul(p.input(dtype, {n, 2 * (h - 5)}, -9, 9), p.output(dtype, {n, h - 5}));
       }
     });
+    cases.last().facts = {format("h % {} == 0", 128 / dtype.bits())};
   }
 }
 
