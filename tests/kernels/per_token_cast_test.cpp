@@ -26,8 +26,6 @@ using test::wild_tensor;
 
 /// How factors lie in memory.
 enum class Layout : uint8_t { rows, columns, packed_rows, packed_columns };
-constexpr Layout kLayouts[] = {Layout::rows, Layout::columns, Layout::packed_rows,
-                               Layout::packed_columns};
 bool is_packed(Layout layout) {
   return layout == Layout::packed_rows || layout == Layout::packed_columns;
 }
