@@ -58,13 +58,15 @@ Tensor codes(Call& call, const MaybeArray& out, DType format, int64_t m, int64_t
   return as_e2m1(call.output("out", out, i8, {m, k / 2}));
 }
 
-/// The first entry of a pair that may be None, or have one.
-MaybeArray entry(const char* f, nb::handle pair, size_t i) {
+/// An entry of the argument `name`, a tuple of codes and factors; None where that is None or
+/// absent.
+MaybeArray entry(const char* f, const char* name, nb::handle pair, size_t i) {
   MaybeArray array;
   array.object = nb::none();
   if (!pair.is_valid() || pair.is_none()) return array;
   if (!nb::isinstance<nb::tuple>(pair) || nb::len(pair) != 2) {
-    throw nb::type_error(format("{}: out must be a tuple of codes and scale factors", f).c_str());
+    throw nb::type_error(
+        format("{}: {} must be a tuple of codes and scale factors", f, name).c_str());
   }
   array.object = PyTuple_GetItem(pair.ptr(), static_cast<Py_ssize_t>(i));
   return array;
@@ -83,17 +85,17 @@ nb::any per_token_cast(nb::handle x, const std::string& fmt, int64_t group,
              f);
   Tensor from, x_sf;
   if (is_pair) {
-    from = as_e2m1(call.input("x", static_cast<const Array&>(entry(f, x, 0))));
-    x_sf = call.input("x_sf", entry(f, x, 1), std::nullopt);
+    from = as_e2m1(call.input("x", static_cast<const Array&>(entry(f, "x", x, 0))));
+    x_sf = call.input("x_sf", entry(f, "x", x, 1), std::nullopt);
     args.x_sf = &x_sf;
     std::tie(args.x_rows, args.x_columns) = *x_block;
   } else {
     from = call.input("x", Array{x});
   }
   const int64_t m = dim_or_0(from, 0), k = dim_or_0(from, 1);
-  const Tensor q = codes(call, entry(f, out, 0), to, m, k);
-  const Tensor sf = SfFlags{columns, round, packed, e4m3}.allocate(call, f, entry(f, out, 1), m,
-                                                                   blocks_of(k, group));
+  const Tensor q = codes(call, entry(f, "out", out, 0), to, m, k);
+  const Tensor sf = SfFlags{columns, round, packed, e4m3}.allocate(call, f, entry(f, "out", out, 1),
+                                                                   m, blocks_of(k, group));
   call.run([&](Stream stream) { kernels::per_token_cast(from, q, sf, args, stream); });
   return call.result();
 }

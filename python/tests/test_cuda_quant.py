@@ -1,6 +1,7 @@
 """Casts with scale factors on a GPU, bit for bit beside the same arithmetic of torch."""
 
 import pytest
+from cast_flags import FLAGS, LEAST
 
 from tilewright import quant
 
@@ -8,24 +9,6 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 if not torch.cuda.is_available():
     pytest.skip("torch finds no GPU", allow_module_level=True)
 
-FLAGS = {
-    "rows": {},
-    "powers": {"round_sf": True},
-    "packed": {"round_sf": True, "use_packed_ue8m0": True},
-    "columns": {"use_tma_aligned_col_major_sf": True},
-    "packed columns": {
-        "round_sf": True,
-        "use_packed_ue8m0": True,
-        "use_tma_aligned_col_major_sf": True,
-    },
-    "e4m3": {"use_e4m3_sf": True},
-}
-LEAST = {
-    ("e4m3", False): 1e-4,
-    ("e4m3", True): 0.875,
-    ("e2m1", False): 6 * 2.0**-126,
-    ("e2m1", True): 6 * 2.0**-9,
-}
 FLT_MAX = torch.finfo(torch.float32).max
 
 

@@ -5,23 +5,11 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
+from cast_flags import FLAGS, LEAST
 
 import tilewright as tw
 from tilewright import quant
 
-FLAGS = {
-    "rows": {},
-    "powers": {"round_sf": True},
-    "packed": {"round_sf": True, "use_packed_ue8m0": True},
-    "columns": {"use_tma_aligned_col_major_sf": True},
-    "packed columns": {
-        "round_sf": True,
-        "use_packed_ue8m0": True,
-        "use_tma_aligned_col_major_sf": True,
-    },
-    "e4m3": {"use_e4m3_sf": True},
-    "e4m3 columns": {"use_e4m3_sf": True, "use_tma_aligned_col_major_sf": True},
-}
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], "float32")
 
 
@@ -37,10 +25,8 @@ def wanted(x: np.ndarray, fmt: str, group: int, flags: dict) -> tuple[np.ndarray
     padded[:, :k] = x
     groups = padded.reshape(m, n, group)
     largest = np.float32(448 if fmt == "e4m3" else 6)
-    least = {("e4m3", False): 1e-4, ("e4m3", True): 0.875, ("e2m1", False): 6 * 2.0**-126}.get(
-        (fmt, "use_e4m3_sf" in flags), 6 * 2.0**-9
-    )
-    a = np.maximum(np.abs(groups).max(2), np.float32(least))
+    least = np.float32(LEAST[fmt, "use_e4m3_sf" in flags])
+    a = np.maximum(np.abs(groups).max(2), least)
     sf, inverse = a / largest, largest / a
     if "round_sf" in flags:
         e = ((sf.view("int32") - 1) >> 23) + 1

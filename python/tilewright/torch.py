@@ -145,28 +145,7 @@ def _blocks(x: torch.Tensor, *_: object) -> tuple[torch.Tensor, torch.Tensor]:
     return x.new_empty(x.shape, dtype=torch.float8_e4m3fn), x.new_empty(scales, dtype=torch.float32)
 
 
-def _token_cast(
-    x: torch.Tensor,
-    fmt: str,
-    num_per_channels: int,
-    use_tma_aligned_col_major_sf: bool = False,
-    round_sf: bool = False,
-    use_packed_ue8m0: bool = False,
-    use_e4m3_sf: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    return tw.per_token_cast(
-        x,
-        fmt,
-        num_per_channels,
-        None,
-        use_tma_aligned_col_major_sf,
-        round_sf,
-        use_packed_ue8m0,
-        use_e4m3_sf,
-    )
-
-
-def _fake_token_cast(
+def _token_codes(
     x: torch.Tensor,
     fmt: str,
     num_per_channels: int,
@@ -196,8 +175,8 @@ _define(
     "per_token_cast(Tensor x, str fmt, int num_per_channels, "
     "bool use_tma_aligned_col_major_sf=False, bool round_sf=False, bool use_packed_ue8m0=False, "
     "bool use_e4m3_sf=False) -> (Tensor, Tensor)",
-    _token_cast,
-    _fake_token_cast,
+    lambda x, fmt, group, *flags: tw.per_token_cast(x, fmt, group, None, *flags),
+    _token_codes,
 )
 _define(
     "per_block_cast(Tensor x, bool round_sf=False) -> (Tensor, Tensor)",

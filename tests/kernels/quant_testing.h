@@ -3,28 +3,29 @@
 
 #include <cfloat>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tests/kernels/tensors.h"
 
 namespace tw::test {
 
-/// The bytes of a matrix of bytes, row by row. Codes of NaN, which may have any sign, become 0x7F.
-inline std::vector<uint8_t> codes(const Tensor& q) {
-  std::vector<uint8_t> list;
-  for (int64_t i = 0; i < q.dim(0); ++i) {
-    for (int64_t j = 0; j < q.dim(1); ++j) {
-      const uint8_t code = q.data_as<uint8_t>()[i * q.stride(0) + j];
-      list.push_back((code & 0x7F) == 0x7F ? uint8_t{0x7F} : code);
-    }
-  }
-  return list;
-}
+/// Codes of NaN, which may have any sign, become 0x7F.
 inline std::vector<uint8_t> any_sign(std::vector<uint8_t> list) {
   for (uint8_t& code : list) {
     if ((code & 0x7F) == 0x7F) code = 0x7F;
   }
   return list;
+}
+
+/// The bytes of a matrix of bytes, row by row, of NaN with any sign.
+inline std::vector<uint8_t> codes(const Tensor& q) {
+  std::vector<uint8_t> list;
+  for (int64_t i = 0; i < q.dim(0); ++i) {
+    const auto* row = q.data_as<uint8_t>() + i * q.stride(0);
+    list.insert(list.end(), row, row + q.dim(1));
+  }
+  return any_sign(std::move(list));
 }
 
 /// Values of all magnitudes, and all the special ones.

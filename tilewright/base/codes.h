@@ -104,7 +104,7 @@
   TW_CODE(sync_03, "E-SYNC-03", "12.4", "arrival count below 1")                                   \
   TW_CODE(sync_04, "E-SYNC-04", "12.2", "out of named barriers")                                   \
   TW_CODE(sync_05, "E-SYNC-05", "12.4", "more arrivals than the count")                            \
-  TW_CODE(sync_06, "E-SYNC-06", "12.6", "illegal register count")                                    \
+  TW_CODE(sync_06, "E-SYNC-06", "12.6", "illegal register count")                                  \
   TW_CODE(atom_01, "E-ATOM-01", "13", "atomic not available for the dtype")                        \
   TW_CODE(atom_02, "E-ATOM-02", "13", "previous value requested of a tile or vector form")         \
   TW_CODE(atom_03, "E-ATOM-03", "13", "memory order illegal for the operation")                    \
@@ -173,7 +173,7 @@
   TW_CODE(w_race_02, "W-RACE-02", "7.1", "all threads write the same place from private data") /* needs threads */ \
   TW_CODE(w_rdc_01, "W-RDC-01", "9.4", "epoch never finalised")                                    \
   TW_CODE(w_sync_01, "W-SYNC-01", "4.2", "remote shared access after the last cluster sync")          \
-  TW_CODE(w_sync_02, "W-SYNC-02", "12.6", "register budget exceeded")                                \
+  TW_CODE(w_sync_02, "W-SYNC-02", "12.6", "register budget exceeded")                              \
   TW_CODE(w_sync_03, "W-SYNC-03", "2.6", "use of asynchronous data before its wait") /* needs asynchronous copies */ \
   TW_CODE(w_type_01, "W-TYPE-01", "11.1", "constant shift count out of range")                     \
   TW_CODE(w_pipe_01, "W-PIPE-01", "18.4", "stage lowered because versions would be too large") /* needs staged buffers */ \

@@ -70,6 +70,9 @@ TW_ENUM(SyncCode, phase_init, phase_arrive, phase_expect, phase_arrive_expect, p
         bulk_wait_read, fence_block, fence_device, fence_system, fence_engines, fence_phases, grid,
         cluster_arrive, cluster_arrive_relaxed, cluster_wait, wait_previous, trigger_next,
         registers_increase, registers_decrease)
+constexpr bool sets_registers(SyncCode code) { return code >= SyncCode::registers_increase; }
+/// Of a thread, by such a change.
+constexpr bool is_register_count(int64_t n) { return n >= 24 && n <= 256 && n % 8 == 0; }
 TW_ENUM(EvictPolicy, normal, first, last)
 TW_ENUM(RasterOrder, none, row, column)
 

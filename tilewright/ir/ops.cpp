@@ -45,4 +45,35 @@ bool is_commutative(OpCode code) {
   }
 }
 
+std::optional<OpCode> element_op(AtomicOp op) {
+  switch (op) {
+    case AtomicOp::add:
+      return OpCode::add;
+    case AtomicOp::max:
+      return OpCode::max;
+    case AtomicOp::min:
+      return OpCode::min;
+    case AtomicOp::bit_and:
+      return OpCode::bit_and;
+    case AtomicOp::bit_or:
+      return OpCode::bit_or;
+    case AtomicOp::bit_xor:
+      return OpCode::bit_xor;
+    case AtomicOp::wait_eq:
+      return OpCode::eq;
+    case AtomicOp::wait_ne:
+      return OpCode::ne;
+    case AtomicOp::wait_lt:
+      return OpCode::lt;
+    case AtomicOp::wait_le:
+      return OpCode::le;
+    case AtomicOp::wait_gt:
+      return OpCode::gt;
+    case AtomicOp::wait_ge:
+      return OpCode::ge;
+    default:
+      return {};
+  }
+}
+
 }  // namespace tw::ir

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "tilewright/ir/enums.h"
+
 namespace tw::ir {
 
 /// What an operation accepts and gives.
@@ -136,6 +138,10 @@ inline bool is_lazy(OpCode code) {
 }
 /// Whether exchanging the two operands keeps the result, bit for bit (NaN payloads aside).
 bool is_commutative(OpCode code);
+
+/// By which an atomic combines the old value with the operand, or compares it where it waits; none
+/// for those that only move.
+std::optional<OpCode> element_op(AtomicOp op);
 
 /// How exactly an operation computes (language 11.2).
 enum class Exactness : uint8_t {

@@ -216,11 +216,12 @@ void Verifier::check(const Sync& n) {
                       n.code == SyncCode::bulk_wait_read;
   const bool has_value = counts || (on_phases && n.code != SyncCode::phase_arrive &&
                                     n.code != SyncCode::phase_arrive_copies);
-  const bool registers =
-      n.code == SyncCode::registers_increase || n.code == SyncCode::registers_decrease;
+  const bool registers = sets_registers(n.code);
   require(!n.value == !(has_value || registers), "the value of {}", enum_name(n.code));
-  const int64_t count = registers && n.value ? as_int(n.value).value_or(0) : 24;
-  require(count >= 24 && count <= 256 && count % 8 == 0, "{} registers", count);
+  if (registers && n.value) {
+    const int64_t count = as_int(n.value).value_or(0);
+    require(is_register_count(count), "{} registers", count);
+  }
   integer(n.value, "the value");
   require(!counts || (n.value && as_int(n.value).value_or(-1) >= 0),
           "the number of groups is a constant");

@@ -79,7 +79,7 @@ Expr folding_barrier(const char* name, ir::BarrierFold fold, const Operand& cond
 
 void set_registers(const Site& site, ir::SyncCode code, int64_t n) {
   Trace& trace = Trace::in_launch(site);
-  if (n < 24 || n > 256 || n % 8 != 0) {
+  if (!ir::is_register_count(n)) {
     throw Error(codes::sync_06, site.where,
                 "{}: {} registers, it must be a multiple of 8 from 24 to 256", site.name, n);
   }

@@ -181,8 +181,7 @@ class LastRegisters : public ir::Visitor {
   void visit(const Stmt& stmt) override {
     if (!stmt) return;
     if (const auto* sync = stmt.try_as<ir::Sync>();
-        sync != nullptr && (sync->code == ir::SyncCode::registers_increase ||
-                            sync->code == ir::SyncCode::registers_decrease)) {
+        sync != nullptr && ir::sets_registers(sync->code)) {
       count_ = *ir::as_int(sync->value);
     }
     if (const auto* branch = stmt.try_as<ir::If>()) {

@@ -155,40 +155,12 @@ ElementFn reduction_step(ReduceKind kind, DType dtype, bool propagate_nan) {
 
 ElementFn atomic_function(ir::AtomicOp op, DType dtype) {
   using ir::AtomicOp;
-  switch (op) {
-    case AtomicOp::add:
-      return element_function(OpCode::add, dtype);
-    case AtomicOp::max:
-      return element_function(OpCode::max, dtype);
-    case AtomicOp::min:
-      return element_function(OpCode::min, dtype);
-    case AtomicOp::bit_and:
-      return element_function(OpCode::bit_and, dtype);
-    case AtomicOp::bit_or:
-      return element_function(OpCode::bit_or, dtype);
-    case AtomicOp::bit_xor:
-      return element_function(OpCode::bit_xor, dtype);
-    case AtomicOp::load:
-      return [](Bits old, Bits, Bits) { return old; };
-    case AtomicOp::wait_eq:
-      return element_function(OpCode::eq, dtype);
-    case AtomicOp::wait_ne:
-      return element_function(OpCode::ne, dtype);
-    case AtomicOp::wait_lt:
-      return element_function(OpCode::lt, dtype);
-    case AtomicOp::wait_le:
-      return element_function(OpCode::le, dtype);
-    case AtomicOp::wait_gt:
-      return element_function(OpCode::gt, dtype);
-    case AtomicOp::wait_ge:
-      return element_function(OpCode::ge, dtype);
-    case AtomicOp::compare_exchange:
-      return [](Bits old, Bits desired, Bits expected) { return old == expected ? desired : old; };
-    case AtomicOp::exchange:
-    case AtomicOp::store:
-      return [](Bits, Bits desired, Bits) { return desired; };
+  if (const auto code = ir::element_op(op)) return element_function(*code, dtype);
+  if (op == AtomicOp::load) return [](Bits old, Bits, Bits) { return old; };
+  if (op == AtomicOp::compare_exchange) {
+    return [](Bits old, Bits desired, Bits expected) { return old == expected ? desired : old; };
   }
-  return nullptr;
+  return [](Bits, Bits desired, Bits) { return desired; };  // exchange, store
 }
 
 }  // namespace tw::sim

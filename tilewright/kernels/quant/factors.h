@@ -26,9 +26,6 @@ class Factors {
   bool packed_;
 };
 
-/// The dtype of the kernel's parameter for factors of that tensor.
-inline DType factors_dtype(const Tensor& sf) { return sf.dtype() == i32 ? u8 : sf.dtype(); }
-
 /// The tensor as the kernel takes it. It must be f32, e4m3 or words of i32, of that many factors.
 Tensor as_factors(std::string_view function, const Named& sf, int64_t rows, int64_t columns);
 

@@ -110,13 +110,21 @@ void run(const Arguments& a, Stream stream) {
   const char* f = a.function;
   const Named x{"x", a.x}, sf{"sf", a.sf};
   const TokenCastArgs& o = a.options;
+  const bool scaled = o.x_sf != nullptr;
+  if (a.q != nullptr) {
+    check_dtype(f, {"q", *a.q}, {f8_e4m3, f4_e2m1});
+  } else {
+    TW_REQUIRE(a.format == f8_e4m3 || a.format == f4_e2m1,
+               "{}: the format is {}, it must be e4m3 or e2m1", f, a.format);
+  }
+  TW_REQUIRE(!scaled || a.part == Part::both, "{}: x with factors of its own has no such form", f);
   check_rank(f, x, 2);
   const int64_t m = a.x.dim(0), k = a.x.dim(1);
   TW_REQUIRE(o.group == 16 || o.group == 32 || o.group == 64 || o.group == 128 || o.group == k,
              "{}: the group is {}, it must be 16, 32, 64, 128, or a row of {}", f, o.group, k);
   TW_REQUIRE(k % 2 == 0 || a.format != f4_e2m1,
              "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
-  if (o.x_sf != nullptr) {
+  if (scaled) {
     check_dtype(f, x, {f8_e4m3, f4_e2m1});
     const auto one_of = [](int64_t v, std::initializer_list<int64_t> all) {
       return std::find(all.begin(), all.end(), v) != all.end();
@@ -146,7 +154,6 @@ void run(const Arguments& a, Stream stream) {
   const ScaleKind kind = o.round_sf                ? ScaleKind::power_of_two
                          : a.sf.dtype() == f8_e4m3 ? ScaleKind::e4m3
                                                    : ScaleKind::exact;
-  const bool scaled = o.x_sf != nullptr;
   Tensor x_factors;
   if (scaled) {
     x_factors =
@@ -180,25 +187,17 @@ float least_amax(DType format, DType sf) {
 
 void per_token_cast(const Tensor& x, const Tensor& q, const Tensor& sf, const TokenCastArgs& args,
                     Stream stream) {
-  check_dtype("per_token_cast", {"q", q}, {f8_e4m3, f4_e2m1});
   run({"per_token_cast", Part::both, x, q.dtype(), &q, sf, args}, stream);
 }
 
 void per_token_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf,
                                  const TokenCastArgs& args, Stream stream) {
-  constexpr const char* f = "per_token_cast_with_sf_only";
-  TW_REQUIRE(format == f8_e4m3 || format == f4_e2m1,
-             "{}: the format is {}, it must be e4m3 or e2m1", f, format);
-  TW_REQUIRE(args.x_sf == nullptr, "{}: x with factors of its own has no such form", f);
-  run({f, Part::factors, x, format, nullptr, sf, args}, stream);
+  run({"per_token_cast_with_sf_only", Part::factors, x, format, nullptr, sf, args}, stream);
 }
 
 void per_token_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
                                         const TokenCastArgs& args, Stream stream) {
-  constexpr const char* f = "per_token_cast_with_precomputed_sf";
-  check_dtype(f, {"q", q}, {f8_e4m3, f4_e2m1});
-  TW_REQUIRE(args.x_sf == nullptr, "{}: x with factors of its own has no such form", f);
-  run({f, Part::codes, x, q.dtype(), &q, sf, args}, stream);
+  run({"per_token_cast_with_precomputed_sf", Part::codes, x, q.dtype(), &q, sf, args}, stream);
 }
 
 }  // namespace tw::kernels

@@ -10,7 +10,6 @@ namespace tw::cpu {
 namespace {
 
 using ir::AtomicOp;
-using ir::OpCode;
 
 /// The processor's read-modify-write of the operation; empty where there is none.
 std::optional<Rmw> rmw_of(AtomicOp op, DType dtype) {
@@ -36,10 +35,6 @@ std::optional<Rmw> rmw_of(AtomicOp op, DType dtype) {
     default:
       return std::nullopt;
   }
-}
-
-OpCode element_op(AtomicOp op) {
-  return op == AtomicOp::add ? OpCode::add : op == AtomicOp::max ? OpCode::max : OpCode::min;
 }
 
 Order order_of(ir::MemoryOrder order) { return static_cast<Order>(order); }
@@ -86,7 +81,7 @@ void Emitter::atomic(const ir::Atomic& node) {
     const Val old = b_.phi(bits, 1);
     b_.add_incoming(old, start, before);
     ir::Op op;
-    op.code = element_op(node.op);
+    op.code = ir::element_op(node.op).value();
     op.dtype = dtype;
     const Val args[] = {as_value(old), operand};
     Val success;

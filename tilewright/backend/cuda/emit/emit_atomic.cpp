@@ -49,29 +49,6 @@ char register_letter(DType dtype) {
   return dtype.bits() == 16 ? 'h' : dtype.bits() == 32 ? 'r' : 'l';
 }
 
-OpCode element_op(AtomicOp op) {
-  switch (op) {
-    case AtomicOp::add:
-      return OpCode::add;
-    case AtomicOp::max:
-      return OpCode::max;
-    case AtomicOp::min:
-      return OpCode::min;
-    case AtomicOp::bit_and:
-      return OpCode::bit_and;
-    case AtomicOp::bit_or:
-      return OpCode::bit_or;
-    default:
-      return OpCode::bit_xor;
-  }
-}
-
-OpCode comparison(AtomicOp wait) {
-  constexpr OpCode kOps[] = {OpCode::eq, OpCode::ne, OpCode::lt,
-                             OpCode::le, OpCode::gt, OpCode::ge};
-  return kOps[static_cast<int>(wait) - static_cast<int>(AtomicOp::wait_eq)];
-}
-
 /// Everything that distinguishes one function from another.
 struct Form {
   AtomicOp op;
@@ -183,7 +160,7 @@ void Emitter::atomic(const ir::Atomic& node) {
       const ir::Var seen = ir::Var::make("seen", dtype), x = ir::Var::make("x", dtype);
       vars_[seen] = "seen";
       vars_[x] = "x";
-      const Text there = value(ir::op(comparison(node.op), bool_, {seen, x}));
+      const Text there = value(ir::op(ir::element_op(node.op).value(), bool_, {seen, x}));
       helper =
           function(format(", {} x", to_text(dtype)),
                    format("{}  for (;;) {{\n  {}    const {} seen = {};\n    if ({}) return{};\n"
@@ -218,10 +195,10 @@ void Emitter::atomic(const ir::Atomic& node) {
       const ir::Var seen = ir::Var::make("v", held), x = ir::Var::make("x", dtype);
       vars_[seen] = "v";
       vars_[x] = "x";
-      const ir::Expr next =
-          node.op == AtomicOp::exchange
-              ? ir::Expr(x)
-              : ir::op(element_op(node.op), dtype, {ir::op(OpCode::bitcast, dtype, {seen}), x});
+      const ir::Expr next = node.op == AtomicOp::exchange
+                                ? ir::Expr(x)
+                                : ir::op(ir::element_op(node.op).value(), dtype,
+                                         {ir::op(OpCode::bitcast, dtype, {seen}), x});
       const Text bits = value(ir::op(OpCode::bitcast, held, {next}));
       std::string text =
           format("  {0} v, w, old = *(volatile {0}*)p;\n  do {{\n    v = old;\n", held_type);

@@ -76,8 +76,7 @@ void Emitter::scan(const ir::Launch& launch) {
     }
     if (const auto* sync = s.try_as<ir::Sync>()) {
       waits_ = waits_ || sync->code == ir::SyncCode::wait_previous;
-      reallocates_ = reallocates_ || sync->code == ir::SyncCode::registers_increase ||
-                     sync->code == ir::SyncCode::registers_decrease;
+      reallocates_ = reallocates_ || ir::sets_registers(sync->code);
     }
   });
 }
