@@ -33,6 +33,12 @@ DType format_named(const char* function, const std::string& name) {
   return name == "e4m3" ? f8_e4m3 : f4_e2m1;
 }
 
+/// The least amax that counts; 0 stands for the format's own.
+float checked(const char* function, float least) {
+  TW_REQUIRE(least >= 0, "{}: least is {}, it must be at least 0", function, least);
+  return least;
+}
+
 /// What Python says of scale factors.
 struct SfFlags {
   bool columns, round, packed, e4m3;
@@ -74,11 +80,12 @@ MaybeArray entry(const char* f, const char* name, nb::handle pair, size_t i) {
 
 nb::any per_token_cast(nb::handle x, const std::string& fmt, int64_t group,
                        const std::optional<std::pair<int64_t, int64_t>>& x_block, bool columns,
-                       bool round, bool packed, bool e4m3, nb::handle out, const Dtype& dtype) {
+                       bool round, bool packed, bool e4m3, nb::handle out, float least,
+                       const Dtype& dtype) {
   constexpr const char* f = "per_token_cast";
   Call call(f, dtype);
   const DType to = format_named(f, fmt);
-  kernels::TokenCastArgs args{.group = group, .round_sf = round};
+  kernels::TokenCastArgs args{.group = group, .round_sf = round, .least = checked(f, least)};
   const bool is_pair = nb::isinstance<nb::tuple>(x);
   TW_REQUIRE(is_pair == x_block.has_value(),
              "{}: x_block_size is for x that is a tuple of codes and scale factors, and only then",
@@ -102,16 +109,15 @@ nb::any per_token_cast(nb::handle x, const std::string& fmt, int64_t group,
 
 nb::any per_token_cast_with_sf_only(const Array& x_, const std::string& fmt, int64_t group,
                                     bool columns, bool round, bool packed, bool e4m3,
-                                    const MaybeArray& out, const Dtype& dtype) {
+                                    const MaybeArray& out, float least, const Dtype& dtype) {
   constexpr const char* f = "per_token_cast_with_sf_only";
   Call call(f, dtype);
   const DType to = format_named(f, fmt);
   const Tensor x = call.input("x", x_);
   const Tensor sf = SfFlags{columns, round, packed, e4m3}.allocate(
       call, f, out, dim_or_0(x, 0), blocks_of(dim_or_0(x, 1), group));
-  call.run([&](Stream stream) {
-    kernels::per_token_cast_with_sf_only(x, to, sf, {.group = group, .round_sf = round}, stream);
-  });
+  const kernels::TokenCastArgs args{.group = group, .round_sf = round, .least = checked(f, least)};
+  call.run([&](Stream stream) { kernels::per_token_cast_with_sf_only(x, to, sf, args, stream); });
   return call.result();
 }
 
@@ -136,17 +142,19 @@ void bind_quant(nb::module_& m) {
       "per_token_cast", &per_token_cast, "x"_a, "fmt"_a, "num_per_channels"_a,
       "x_block_size"_a = nb::none(), "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,
       "use_packed_ue8m0"_a = false, "use_e4m3_sf"_a = false, nb::kw_only(), "out"_a = nb::none(),
-      "dtype"_a = nb::none(),
+      "least"_a = 0.0f, "dtype"_a = nb::none(),
       "Codes and scale factors (q, sf) of x [m, k] in groups of 16, 32, 64, 128 or k columns;\n"
       "x is about code * sf. fmt: 'e4m3', or 'e2m1', two codes in an int8. sf: f32\n"
       "[m, ceil(k / group)]; e4m3 with use_e4m3_sf; four biased exponents in an int32 with\n"
       "use_packed_ue8m0, which needs round_sf, factors that are powers of two; with\n"
       "use_tma_aligned_col_major_sf column by column. x may be a tuple (q, sf) with a factor for\n"
-      "each block of x_block_size = (rows, columns). out: (q, sf), either may be None.");
+      "each block of x_block_size = (rows, columns). out: (q, sf), either may be None. The\n"
+      "largest magnitude of a group counts as no less than least (0: the format's own).");
   m.def("per_token_cast_with_sf_only", &per_token_cast_with_sf_only, "x"_a, "fmt"_a,
         "num_per_channels"_a, "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,
         "use_packed_ue8m0"_a = false, "use_e4m3_sf"_a = false, nb::kw_only(),
-        "out_sf"_a = nb::none(), "dtype"_a = nb::none(), "The scale factors of per_token_cast.");
+        "out_sf"_a = nb::none(), "least"_a = 0.0f, "dtype"_a = nb::none(),
+        "The scale factors of per_token_cast.");
   m.def("per_token_cast_with_precomputed_sf", &per_token_cast_with_precomputed_sf, "x"_a, "fmt"_a,
         "num_per_channels"_a, "sf"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
         "Codes of x by factors that are given: x * (1 / sf).");

@@ -85,6 +85,19 @@ def test_codes_are_cast_again() -> None:
     assert pairs[0].shape == x.shape
 
 
+def test_the_least_amax_may_be_given() -> None:
+    x = random(3, 256)
+    x[:, :128] *= 0.001
+    q, sf = quant.per_token_cast(x, "e4m3", 128, least=0.5)
+    assert np.all(sf[:, 0] == np.float32(0.5) / np.float32(448)) and np.all(sf[:, 1] > sf[:, 0])
+    np.testing.assert_array_equal(
+        q[:, :128].view("uint8"),
+        (x[:, :128] * np.float32(896)).astype(ml_dtypes.float8_e4m3fn).view("uint8"),
+    )
+    alone = quant.per_token_cast_with_sf_only(x, "e4m3", 128, least=0.5)
+    np.testing.assert_array_equal(alone, sf)
+
+
 def test_factors_may_be_given() -> None:
     x = random(3, 192)
     q, sf = quant.per_token_cast(x, "e4m3", 64, round_sf=True)
@@ -110,6 +123,7 @@ def test_results_go_where_the_caller_says() -> None:
         ({"use_packed_ue8m0": True}, "use_packed_ue8m0 needs round_sf"),
         ({"use_e4m3_sf": True, "round_sf": True}, "use_e4m3_sf and round_sf exclude each other"),
         ({"x_block_size": (1, 128)}, "x_block_size is for x that is a tuple"),
+        ({"least": -1.0}, "least is -1, it must be at least 0"),
     ],
 )
 def test_what_does_not_fit_is_an_error(options: dict, message: str) -> None:
