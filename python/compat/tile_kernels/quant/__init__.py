@@ -1,0 +1,15 @@
+"""Casts to formats of few bits with scale factors, and back."""
+
+from .common import unpack_from_e2m1fn_x2
+from .per_token_cast_kernel import (
+    per_token_cast,
+    per_token_cast_with_precomputed_sf,
+    per_token_cast_with_sf_only,
+)
+
+__all__ = [
+    "per_token_cast",
+    "per_token_cast_with_precomputed_sf",
+    "per_token_cast_with_sf_only",
+    "unpack_from_e2m1fn_x2",
+]

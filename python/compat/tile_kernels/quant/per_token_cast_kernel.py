@@ -1,0 +1,102 @@
+"""Casts with scale factors of groups of columns of each row."""
+
+import torch
+from torch import Tensor
+
+from .. import _native
+from .._native import require
+from .common import get_logical_hidden, least_amax
+from .types import QuantTensor
+
+
+def per_token_cast(
+    x: Tensor | QuantTensor,
+    fmt: str,
+    num_per_channels: int,
+    x_block_size: tuple[int, int] | None = None,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+    use_e4m3_sf: bool = False,
+    stochastic_cast: bool = False,
+    out: tuple[Tensor | None, Tensor | None] | None = None,
+) -> QuantTensor:
+    """Codes and scale factors of x, which may be such a pair itself."""
+    _check_hidden("per_token_cast", x)
+    return _native.quant.per_token_cast(
+        x,
+        fmt,
+        num_per_channels,
+        x_block_size,
+        use_tma_aligned_col_major_sf,
+        round_sf,
+        use_packed_ue8m0,
+        use_e4m3_sf,
+        out=out,
+        least=least_amax("per_token_cast", fmt, use_e4m3_sf),
+        **({"stochastic_cast": True} if stochastic_cast else {}),
+    )
+
+
+def per_token_cast_with_sf_only(
+    x: Tensor,
+    fmt: str,
+    num_per_channels: int,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+    use_e4m3_sf: bool = False,
+    out_sf: Tensor | None = None,
+    x_block_size: None = None,
+) -> Tensor:
+    """The scale factors of per_token_cast alone."""
+    _check_plain("per_token_cast_with_sf_only", x, x_block_size)
+    return _native.quant.per_token_cast_with_sf_only(
+        x,
+        fmt,
+        num_per_channels,
+        use_tma_aligned_col_major_sf,
+        round_sf,
+        use_packed_ue8m0,
+        use_e4m3_sf,
+        out_sf=out_sf,
+        least=least_amax("per_token_cast_with_sf_only", fmt, use_e4m3_sf),
+    )
+
+
+def per_token_cast_with_precomputed_sf(
+    x: Tensor,
+    fmt: str,
+    num_per_channels: int,
+    sf: Tensor,
+    use_tma_aligned_col_major_sf: bool = False,
+    round_sf: bool = False,
+    use_packed_ue8m0: bool = False,
+    use_e4m3_sf: bool = False,
+    out: Tensor | None = None,
+    x_block_size: None = None,
+) -> Tensor:
+    """The codes alone, by factors that are given: x * (1 / sf)."""
+    name = "per_token_cast_with_precomputed_sf"
+    _check_plain(name, x, x_block_size)
+    require(
+        not use_tma_aligned_col_major_sf and not use_packed_ue8m0,
+        f"{name}: sf must be row-major and unpacked",
+    )
+    require(not (round_sf and use_e4m3_sf), f"{name}: round_sf and use_e4m3_sf exclude each other")
+    dtype = torch.float8_e4m3fn if use_e4m3_sf else torch.float32
+    require(sf.dtype == dtype, f"{name}: sf is {sf.dtype}, it must be {dtype} by use_e4m3_sf")
+    return _native.quant.per_token_cast_with_precomputed_sf(x, fmt, num_per_channels, sf, out=out)
+
+
+def _check_hidden(name: str, x: Tensor | QuantTensor) -> None:
+    data = x[0] if isinstance(x, tuple) else x
+    require(data.dim() == 2, f"{name}: x is {[*data.shape]}, it must be [m, k]")
+    k = get_logical_hidden(data.shape[1], data.dtype)
+    require(k % 64 == 0, f"{name}: x has {k} columns, they must be a multiple of 64")
+
+
+def _check_plain(name: str, x: Tensor, x_block_size: None) -> None:
+    require(isinstance(x, Tensor), f"{name}: x must be a tensor, it is {type(x).__name__}")
+    require(x_block_size is None, f"{name}: x_block_size is {x_block_size}, it must be None")
+    _check_hidden(name, x)
