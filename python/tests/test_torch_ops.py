@@ -27,6 +27,9 @@ def samples(device: str) -> dict[str, tuple]:
     def ints(*values: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
         return torch.tensor(values, device=device, dtype=dtype)
 
+    # Two tokens in a fused layout of 4 positions, of which one is padding.
+    pos = ints(0, 2, -1, 1, dtype=torch.int32)
+    experts = ints(0, 0, 1, -1, dtype=torch.int32)
     maps = ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "copy", "sum", "max", "argmax")
     return {
         **{name: (t(5, 64),) for name in maps},
@@ -48,6 +51,8 @@ def samples(device: str) -> dict[str, tuple]:
         "scatter_add_rows": (t(3, 64), ints(4, 0, 4), t(5, 64)),
         "per_token_cast": (t(5, 256), "e4m3", 128),
         "per_block_cast": (t(5, 256),),
+        "expand_to_fused": (t(2, 64), pos.view(2, 2), experts),
+        "expand_to_fused_with_sf": (t(2, 64), t(2, 2), 32, pos.view(2, 2), experts, True),
         "gemm": (t(5, 32), t(32, 64), t(64), t(5, 64), "silu"),
         "batched_gemm": (t(2, 5, 32), t(2, 64, 32), None, None, "none", False, True),
         "attention": (t(2, 7, 4, 32), t(2, 9, 2, 32), t(2, 9, 2, 32), None, True),

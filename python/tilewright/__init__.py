@@ -12,7 +12,7 @@ kernels compile and run; all functions can be called from several threads.
 
 from typing import Any, Protocol
 
-from . import quant
+from . import moe, quant
 from ._tilewright import (
     CallTime,
     Kernel,
@@ -91,6 +91,7 @@ __all__ = [
     "layer_norm",
     "masked_mean_pool",
     "max",
+    "moe",
     "mul",
     "per_block_cast",
     "per_token_cast",

@@ -14,6 +14,7 @@ from functools import partial
 import torch
 
 import tilewright as tw
+from tilewright import moe
 
 __all__ = ["operators"]
 
@@ -182,6 +183,33 @@ _define(
     "per_block_cast(Tensor x, bool round_sf=False) -> (Tensor, Tensor)",
     lambda x, round_sf=False: tw.per_block_cast(x, round_sf=round_sf),
     _blocks,
+)
+
+
+# ---- mixture of experts ----
+def _expanded_with_sf(
+    x: torch.Tensor,
+    sf: torch.Tensor,
+    num_per_channels: int,
+    token_topk_to_pos: torch.Tensor,
+    pos_to_expert: torch.Tensor,
+    use_tma_aligned_col_major_sf: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    np, n = pos_to_expert.shape[0], sf.shape[1]
+    strides = (1, -(-np // 4) * 4) if use_tma_aligned_col_major_sf else (n, 1)
+    return x.new_empty((np, x.shape[1])), sf.new_empty_strided((np, n), strides)
+
+
+_define(
+    "expand_to_fused(Tensor x, Tensor token_topk_to_pos, Tensor pos_to_expert) -> Tensor",
+    moe.expand_to_fused,
+    lambda x, token_topk_to_pos, pos_to_expert: x.new_empty((pos_to_expert.shape[0], x.shape[1])),
+)
+_define(
+    "expand_to_fused_with_sf(Tensor x, Tensor sf, int num_per_channels, Tensor token_topk_to_pos, "
+    "Tensor pos_to_expert, bool use_tma_aligned_col_major_sf=False) -> (Tensor, Tensor)",
+    lambda x, sf, *options: moe.expand_to_fused_with_sf((x, sf), *options),
+    _expanded_with_sf,
 )
 
 

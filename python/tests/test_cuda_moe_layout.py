@@ -1,0 +1,67 @@
+"""Layouts of experts on a GPU, bit for bit beside those on the CPU."""
+
+import numpy as np
+import pytest
+from moe_layouts import fused_mapping, some_experts
+
+from tilewright import moe
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+if not torch.cuda.is_available():
+    pytest.skip("torch finds no GPU", allow_module_level=True)
+
+# Tokens, experts of each, experts here, ranks.
+LAYOUTS = [(0, 1, 1, 1), (1, 8, 4, 64), (501, 1, 32, 8), (501, 6, 9, 8), (4001, 8, 32, 8)]
+WIDTHS = [8, 64, 100, 576, 2048, 2560, 3072, 4096, 6144, 7168]
+
+
+def random_bits(*shape: int, dtype: "torch.dtype") -> "torch.Tensor":
+    size = torch.empty(0, dtype=dtype).element_size()
+    random = torch.Generator().manual_seed(1)
+    words = torch.randint(0, 256, (*shape[:-1], shape[-1] * size), generator=random)
+    return words.to(torch.uint8).view(dtype)
+
+
+def maps_of(layout: tuple[int, ...], more: int = 0) -> tuple["torch.Tensor", "torch.Tensor"]:
+    chosen = some_experts(*layout)
+    maps = fused_mapping(chosen, layout[2], 16)
+    pos_to_expert = np.concatenate([maps.pos_to_expert, np.full(more, -1, "int32")])
+    return torch.from_numpy(maps.token_topk_to_pos), torch.from_numpy(pos_to_expert)
+
+
+def same_bits(found: "torch.Tensor", wanted: "torch.Tensor") -> bool:
+    return (
+        found.dtype == wanted.dtype
+        and (found.numel() == 0 or found.stride() == wanted.stride())
+        and torch.equal(
+            found.cpu().contiguous().view(torch.uint8), wanted.contiguous().view(torch.uint8)
+        )
+    )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("h", WIDTHS)
+def test_expand_to_fused(layout: tuple[int, ...], h: int) -> None:
+    for dtype, more in ((torch.bfloat16, 0), (torch.float32, 7), (torch.float8_e4m3fn, 40)):
+        x, maps = random_bits(layout[0], h, dtype=dtype), maps_of(layout, more)
+        found = moe.expand_to_fused(x.cuda(), *(m.cuda() for m in maps))
+        assert same_bits(found, moe.expand_to_fused(x, *maps))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("h", WIDTHS)
+@pytest.mark.parametrize("group", [32, 128])
+def test_expand_to_fused_with_sf(layout: tuple[int, ...], h: int, group: int) -> None:
+    x, maps = random_bits(layout[0], h, dtype=torch.float8_e4m3fn), maps_of(layout)
+    factors = -(-h // group)
+    for n, dtype, columns in (
+        (factors, torch.float32, False),
+        (factors, torch.float32, True),
+        (-(-factors // 4), torch.int32, True),
+    ):
+        sf = random_bits(layout[0], n, dtype=dtype)
+        found = moe.expand_to_fused_with_sf(
+            (x.cuda(), sf.cuda()), group, *(m.cuda() for m in maps), columns
+        )
+        wanted = moe.expand_to_fused_with_sf((x, sf), group, *maps, columns)
+        assert all(map(same_bits, found, wanted))

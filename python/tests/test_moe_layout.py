@@ -1,0 +1,125 @@
+"""Layouts of experts, on numpy arrays and tensors of torch, beside numpy."""
+
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+from moe_layouts import expanded, fused_mapping, some_experts
+
+from tilewright import moe
+
+LAYOUTS = [(0, 1, 1), (1, 8, 4), (43, 2, 9), (43, 6, 32)]
+EXAMPLE = np.array([[1, 0], [1, -1], [3, 1]])
+
+
+def random_bits(*shape: int, dtype: type) -> np.ndarray:
+    random = np.random.default_rng(1)
+    size = np.dtype(dtype).itemsize
+    return random.integers(0, 256, (*shape[:-1], shape[-1] * size), "uint8").view(dtype)
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# ---- expand_to_fused ----
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("h", [8, 100, 576])
+def test_expand_to_fused(layout: tuple[int, int, int], h: int) -> None:
+    maps = fused_mapping(some_experts(*layout), layout[2], 16)
+    for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.int8):
+        x = random_bits(layout[0], h, dtype=dtype)
+        out = moe.expand_to_fused(x, maps.token_topk_to_pos, maps.pos_to_expert)
+        assert same_bits(out, expanded(x, maps.pos_to_token))
+        assert out.flags.c_contiguous
+
+
+@pytest.mark.parametrize("group", [32, 128])
+@pytest.mark.parametrize("sf_dtype", [np.float32, np.int32])
+@pytest.mark.parametrize("columns", [False, True])
+def test_expand_to_fused_with_sf(group: int, sf_dtype: type, columns: bool) -> None:
+    h, tokens = 576, 43
+    maps = fused_mapping(some_experts(tokens, 6, 9), 9, 1)  # 1: the positions are no multiple of 4
+    factors = -(-h // group)
+    n = factors if sf_dtype == np.float32 else -(-factors // 4)
+    x = random_bits(tokens, h, dtype=ml_dtypes.float8_e4m3fn)
+    sf = random_bits(tokens, n, dtype=sf_dtype)
+    arguments = ((x, sf), group, maps.token_topk_to_pos, maps.pos_to_expert, columns)
+    if sf_dtype == np.int32 and not columns:
+        with pytest.raises(ValueError, match="which needs use_tma_aligned_col_major_sf"):
+            moe.expand_to_fused_with_sf(*arguments)
+        return
+    out, out_sf = moe.expand_to_fused_with_sf(*arguments)
+    assert same_bits(out, expanded(x, maps.pos_to_token))
+    assert same_bits(np.ascontiguousarray(out_sf), expanded(sf, maps.pos_to_token))
+    if columns:
+        assert out_sf.strides == (4, 4 * (-(-out.shape[0] // 4) * 4))
+    else:
+        assert out_sf.flags.c_contiguous
+
+
+def test_expand_the_example() -> None:
+    maps = fused_mapping(EXAMPLE, 4, 4)
+    x = np.arange(1, 4, dtype="float32").repeat(3).reshape(3, 3)
+    out = moe.expand_to_fused(x, maps.token_topk_to_pos, maps.pos_to_expert)
+    assert out[:, 2].tolist() == [1, 0, 0, 0, 1, 2, 3, 0, 3, 0, 0, 0]
+
+
+def test_columns_of_factors_begin_at_multiples_of_16_bytes() -> None:
+    x = np.zeros((6, 576), ml_dtypes.float8_e4m3fn), np.ones((6, 2), "int32")
+    map_ = np.arange(6, dtype="int32").reshape(6, 1)
+    out, sf = moe.expand_to_fused_with_sf(x, 128, map_, np.zeros(6, "int32"), True)
+    assert out.shape == (6, 576) and sf.shape == (6, 2) and sf.strides == (4, 32)
+    assert (sf == 1).all()
+
+
+def test_tensors_of_torch_are_expanded() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    maps = fused_mapping(some_experts(43, 2, 9), 9, 16)
+    x = torch.randn(43, 576).to(torch.float8_e4m3fn)
+    sf = torch.randn(43, 18)
+    tensors = torch.from_numpy(maps.token_topk_to_pos), torch.from_numpy(maps.pos_to_expert)
+    out, out_sf = moe.expand_to_fused_with_sf((x, sf), 32, *tensors, True)
+    assert out.dtype == x.dtype and out.is_contiguous()
+    assert out_sf.stride() == (1, -(-out.shape[0] // 4) * 4)
+    wanted = expanded(x.view(torch.uint8).numpy(), maps.pos_to_token)
+    np.testing.assert_array_equal(out.view(torch.uint8).numpy(), wanted)
+    np.testing.assert_array_equal(out_sf.numpy(), expanded(sf.numpy(), maps.pos_to_token))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({0: np.zeros(3, "int32")}, ValueError, "x is i32 [3], it must have 2 dimensions"),
+        ({0: np.zeros((3, 8), "int64")}, ValueError, "its elements must have 8, 16 or 32 bits"),
+        ({0: np.zeros((3, 16), "int32")[:, ::2]}, ValueError, "x.stride[1] expected 1 (compact)"),
+        ({1: np.zeros((3, 2), "int64")}, TypeError, "token_topk_to_pos is i64 [3, 2]"),
+        ({1: np.zeros((2, 2), "int32")}, ValueError, "it must be [3, 2] [t, topk]"),
+        ({2: np.zeros(4, "int64")}, TypeError, "pos_to_expert is i64 [4], it must be i32"),
+        ({2: np.zeros((4, 1), "int32")}, ValueError, "it must have 1 dimension"),
+    ],
+)
+def test_what_does_not_fit_expand_to_fused(change: dict, error: type, message: str) -> None:
+    arguments = [np.zeros((3, 8), "int32"), np.zeros((3, 2), "int32"), np.zeros(4, "int32")]
+    for i, value in change.items():
+        arguments[i] = value
+    with pytest.raises(error, match=re.escape(message)):
+        moe.expand_to_fused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("x", "group", "error", "message"),
+    [
+        (np.zeros((3, 128)), 128, TypeError, "incompatible function arguments"),
+        ((np.zeros((3, 128), "int8"),), 128, TypeError, "incompatible function arguments"),
+        ((np.zeros((3, 128), "int8"), np.zeros((3, 1), "float32")), 64, ValueError, "for 64"),
+        ((np.zeros((3, 128), "int8"), np.zeros((3, 2), "float32")), 128, ValueError, "[3, 1]"),
+        ((np.zeros((3, 128), "int8"), np.zeros((3, 1))), 128, TypeError, "it must be f32 or i32"),
+    ],
+)
+def test_what_does_not_fit_expand_to_fused_with_sf(
+    x: object, group: int, error: type, message: str
+) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        moe.expand_to_fused_with_sf(x, group, np.zeros((3, 2), "int32"), np.zeros(4, "int32"))

@@ -1,0 +1,56 @@
+// The fused layout of a mixture of experts in plain loops.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace tw::reference {
+
+using Ints = std::vector<int64_t>;
+
+/// The maps of the fused layout; -1 is none.
+struct FusedMapping {
+  Ints pos_to_expert, pos_to_token, pos_to_token_topk, token_topk_to_pos;
+  Ints start, end, count;  // of each expert, with its padding
+};
+
+/// Expert by expert: its pairs in the order of tokens, and none up to a multiple of the alignment.
+inline FusedMapping fused_mapping(const Ints& topk_idx, int64_t topk, int64_t experts,
+                                  int64_t alignment) {
+  FusedMapping m;
+  m.token_topk_to_pos.assign(topk_idx.size(), -1);
+  for (int64_t e = 0; e < experts; ++e) {
+    m.start.push_back(static_cast<int64_t>(m.pos_to_token.size()));
+    const auto add = [&](int64_t expert, int64_t pair) {
+      m.pos_to_expert.push_back(expert);
+      m.pos_to_token.push_back(pair < 0 ? -1 : pair / topk);
+      m.pos_to_token_topk.push_back(pair);
+    };
+    for (size_t i = 0; i < topk_idx.size(); ++i) {
+      if (topk_idx[i] != e) continue;
+      m.token_topk_to_pos[i] = static_cast<int64_t>(m.pos_to_token.size());
+      add(e, static_cast<int64_t>(i));
+    }
+    while ((static_cast<int64_t>(m.pos_to_token.size()) - m.start.back()) % alignment != 0) {
+      add(-1, -1);
+    }
+    m.end.push_back(static_cast<int64_t>(m.pos_to_token.size()));
+    m.count.push_back(m.end.back() - m.start.back());
+  }
+  return m;
+}
+
+/// Rows of h values at the positions of their tokens, 0 at the others.
+template <class T>
+std::vector<T> expand_to_fused(const std::vector<T>& x, int64_t h, const Ints& pos_to_token) {
+  std::vector<T> out;
+  for (const int64_t token : pos_to_token) {
+    for (int64_t j = 0; j < h; ++j) {
+      out.push_back(token < 0 ? T() : x[static_cast<size_t>(token * h + j)]);
+    }
+  }
+  return out;
+}
+
+}  // namespace tw::reference

@@ -1,0 +1,138 @@
+// out[p, :] = x[i, :] for each p = token_topk_to_pos[i, k], zeros where p is padding; the same with
+// scale factors.
+// Memory bound: x is read once, out written once.
+#include <algorithm>
+#include <vector>
+
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/moe.h"
+#include "tilewright/lang/lang.h"
+
+namespace tw::kernels {
+namespace {
+
+constexpr int64_t kTogether = 8;  // positions that are known before rows are stored
+
+// A block has the tokens and the positions of the same numbers: it copies the ones and clears the
+// others. Rows behind the last token are zero and go nowhere.
+void dataflow(Builder& k, DType dtype) {
+  const Expr t = k.dim("t"), np = k.dim("np");
+  const int64_t h = k.constant("h"), topk = k.constant("topk"), n = k.constant("n");
+  const int64_t rows = k.tunable("rows", 1), width = k.tunable("width", std::min<int64_t>(h, 4096));
+  const Buffer x = k.input("x", dtype, {t, h});
+  Buffer sf, out_sf;
+  if (n > 0) sf = k.input("sf", u32, {t, n});
+  const Buffer token_topk_to_pos = k.input("token_topk_to_pos", i32, {t, topk});
+  const Buffer pos_to_expert = k.input("pos_to_expert", i32, {np});
+  const Buffer out = k.output("out", dtype, {np, h});
+  if (n > 0) {
+    out_sf = k.output("out_sf", u32, {np, n}, {.strides = {k.dim("sf_row"), k.dim("sf_column")}});
+  }
+  safe_value(token_topk_to_pos, -1);
+  safe_value(pos_to_expert, 0);
+  relaxed_global(out);  // no position is that of two tokens
+  if (n > 0) relaxed_global(out_sf);
+
+  const auto move = [&](const Expr& row, const Buffer& from, const Buffer& to, const Expr& first,
+                        int64_t columns) {
+    const auto set = [&](const Expr& at, const auto& element) {
+      parallel({columns}, [&](Expr j) { to(at, first + j) = element(j); });
+    };
+    std::vector<Buffer> values;
+    for (int64_t r = 0; r < rows; ++r) {
+      const Buffer v = fragment(from.dtype(), {columns}, from.name());
+      parallel({columns}, [&](Expr j) { v(j) = from(row + r, first + j); });
+      values.push_back(v);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      const Buffer& v = values[static_cast<size_t>(r)];
+      serial(0, topk, kTogether, [&](Expr slot) {
+        std::vector<Expr> to_all;
+        for (int64_t s = 0; s < std::min(topk, kTogether); ++s) {
+          to_all.push_back(let(cast(token_topk_to_pos(row + r, slot + s), i64)));
+        }
+        for (const Expr& pos : to_all) if_(pos >= 0, [&] { set(pos, v); });
+      });
+      if_(pos_to_expert(row + r) < 0, [&] { set(row + r, [](const Expr&) { return Expr(0); }); });
+    }
+  };
+  const int64_t parts = cdiv(h, width);
+  k.launch({cdiv(max(t, np), rows) * parts}, [&](Expr block) {
+    const Expr row = let(block / parts * rows), part = let(block % parts);
+    move(row, x, out, part * width, width);
+    if (n > 0) if_(part == 0, [&] { move(row, sf, out_sf, 0, n); });
+  });
+}
+
+/// Each thread has up to eight vectors of 16 bytes of a row, and at least four of several.
+void schedule_gpu(Schedule& s, const Case& c) {
+  const int64_t h = c.constant("h"), in_vector = 128 / c.dtype().bits();
+  const int64_t vectors = lang::cdiv(h, in_vector);
+  int64_t threads = 256;
+  while (threads > 32 && vectors % threads != 0) threads -= 32;
+  if (threads == 32) threads = std::clamp<int64_t>(vectors / 32, 1, 8) * 32;
+  s.threads(threads)
+      .set("rows", std::clamp<int64_t>(4 * threads / vectors, 1, 4))
+      .set("width", std::min(h, 8 * threads * in_vector));
+}
+
+const Jit& kernel() {
+  static const Jit jit(define_kernel("expand_to_fused", dataflow).schedule("cuda", schedule_gpu));
+  return jit;
+}
+
+void run(const char* f, const Tensor& x, const Tensor* sf, const Tensor& token_topk_to_pos,
+         const Tensor& pos_to_expert, const Tensor& out, const Tensor* out_sf, Stream stream) {
+  const Named x_{"x", x}, map{"token_topk_to_pos", token_topk_to_pos},
+      experts{"pos_to_expert", pos_to_expert}, out_{"out", out};
+  check_rank(f, x_, 2);
+  check_columns(f, x_);
+  TW_REQUIRE(x.dtype().bits() <= 32, "{}: x is {}, its elements must have 8, 16 or 32 bits", f, x);
+  check_dtype(f, map, {i32});
+  check_rank(f, map, 2);
+  check_shape(f, map, {x.dim(0), token_topk_to_pos.dim(1)}, "[t, topk]");
+  check_dtype(f, experts, {i32});
+  check_rank(f, experts, 1);
+  check_dtype(f, out_, {x.dtype()});
+  check_shape(f, out_, {pos_to_expert.dim(0), x.dim(1)}, "[np, h]");
+  check_apart(f, out_, {x_, map, experts});
+  const Tensor from = as_bits(f, x_), to = as_bits(f, out_);
+  const Kernel& compiled = kernel()(
+      {from.dtype()},
+      {{"h", x.dim(1)}, {"topk", token_topk_to_pos.dim(1)}, {"n", sf == nullptr ? 0 : sf->dim(1)}},
+      x.device().kind);
+  if (sf == nullptr) {
+    return compiled.launch(stream, {from, token_topk_to_pos, pos_to_expert, to});
+  }
+  compiled.launch(stream, {from, as_bits(f, {"sf", *sf}), token_topk_to_pos, pos_to_expert, to,
+                           as_bits(f, {"out_sf", *out_sf})});
+}
+
+}  // namespace
+
+void expand_to_fused(const Tensor& x, const Tensor& token_topk_to_pos, const Tensor& pos_to_expert,
+                     const Tensor& out, Stream stream) {
+  run("expand_to_fused", x, nullptr, token_topk_to_pos, pos_to_expert, out, nullptr, stream);
+}
+
+void expand_to_fused_with_sf(const Tensor& x, const Tensor& sf, int64_t group,
+                             const Tensor& token_topk_to_pos, const Tensor& pos_to_expert,
+                             const Tensor& out, const Tensor& out_sf, Stream stream) {
+  constexpr const char* f = "expand_to_fused_with_sf";
+  check_rank(f, {"x", x}, 2);
+  TW_REQUIRE(group == 32 || group == 128, "{}: a factor is for {} columns, it must be 32 or 128", f,
+             group);
+  const Named sf_{"sf", sf}, out_{"out_sf", out_sf};
+  check_dtype(f, sf_, {f32, i32});
+  const int64_t factors = lang::cdiv(x.dim(1), group);
+  const int64_t n = sf.dtype() == f32 ? factors : lang::cdiv(factors, 4);
+  check_shape(f, sf_, {x.dim(0), n}, "[t, n]");
+  check_dtype(f, out_, {sf.dtype()});
+  check_shape(f, out_, {out.rank() > 0 ? out.dim(0) : 0, n}, "[np, n]");
+  check_apart(f, out_, {{"x", x}, sf_, {"token_topk_to_pos", token_topk_to_pos}, {"out", out}});
+  check_apart(f, {"out", out}, {sf_});
+  run(f, x, &sf, token_topk_to_pos, pos_to_expert, out, &out_sf, stream);
+}
+
+}  // namespace tw::kernels
