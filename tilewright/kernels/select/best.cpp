@@ -1,0 +1,133 @@
+// A row is sorted in short lists, of which each of `count` rounds takes a head.
+#include "tilewright/kernels/select/best.h"
+
+#include <algorithm>
+#include <bit>
+#include <climits>
+#include <utility>
+
+#include "tilewright/base/format.h"
+
+namespace tw::kernels {
+namespace {
+
+/// Pairs of places that sort `count` elements when they are compared in this order (Batcher's
+/// odd-even merge sort; Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M).
+std::vector<std::pair<int64_t, int64_t>> sorting_network(int64_t count) {
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  const auto size = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
+  for (int64_t p = size / 2; p > 0; p /= 2) {
+    for (int64_t q = size / 2, r = 0, d = p; d > 0; d = q - p, q /= 2, r = p) {
+      for (int64_t i = 0; i < count - d; ++i) {
+        if ((i & p) == r) pairs.emplace_back(i, i + d);
+      }
+    }
+  }
+  return pairs;
+}
+
+/// Sorts the buffers' entries at i, l: the largest key first, of equal keys the lowest column,
+/// where there are columns. They come in the order of their columns.
+void sort(const std::vector<Buffer>& keys, const std::vector<Buffer>& columns, const Expr& i,
+          const Expr& l) {
+  std::vector<Expr> key, column;
+  for (const Buffer& b : keys) key.push_back(let(b(i, l)));
+  for (const Buffer& b : columns) column.push_back(let(b(i, l)));
+  std::vector<bool> moved(keys.size());
+  for (const auto& [p, q] : sorting_network(static_cast<int64_t>(keys.size()))) {
+    const auto a = static_cast<size_t>(p), b = static_cast<size_t>(q);
+    if (columns.empty()) {
+      const Expr larger = let(max(key[a], key[b]));
+      key[b] = let(min(key[a], key[b]));
+      key[a] = larger;
+      continue;
+    }
+    Expr swaps = key[a] < key[b];
+    if (moved[a] || moved[b]) swaps = swaps || (key[a] == key[b] && column[a] > column[b]);
+    swaps = let(swaps);
+    moved[a] = moved[b] = true;
+    for (std::vector<Expr>* list : {&key, &column}) {
+      const Expr first = let(select(swaps, (*list)[b], (*list)[a]));
+      (*list)[b] = let(select(swaps, (*list)[a], (*list)[b]));
+      (*list)[a] = first;
+    }
+  }
+  for (size_t c = 0; c < keys.size(); ++c) {
+    keys[c](i, l) = key[c];
+    if (!columns.empty()) columns[c](i, l) = column[c];
+  }
+}
+
+}  // namespace
+
+Expr ordered(const Expr& x) {
+  const int bits = x.dtype().bits();
+  const int32_t lowest = bits == 32 ? INT_MIN : -(1 << 15), magnitude = ~lowest;
+  const Expr raw = cast(bitcast(x, bits == 32 ? i32 : i16), i32);
+  return select(x == 0.0F, 0, raw ^ ((raw >> 31) & magnitude));
+}
+
+int64_t Search::lists() const { return std::max(std::min(h, 32 * lang::cdiv(h, 256)), count); }
+
+Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
+  const auto [rows, h, count, in_word] = search;
+  const int64_t lists = search.lists(), length = lang::cdiv(h, lists);
+  const auto depth = static_cast<size_t>(std::min(length, count));
+  std::vector<Buffer> keys, columns;
+  for (int64_t c = 0; c < length; ++c) {
+    keys.push_back(fragment(i32, {rows, lists}, format("key_{}", c)));
+    if (!in_word) columns.push_back(fragment(i32, {rows, lists}, format("column_{}", c)));
+  }
+  parallel({rows, lists}, [&](Expr i, Expr l) {
+    std::vector<Expr> places;
+    for (int64_t c = 0; c < length; ++c) places.push_back(l + c * lists);
+    const std::vector<Expr> all = keys_of(i, places);
+    for (size_t c = 0; c < keys.size(); ++c) {
+      keys[c](i, l) = select(places[c] < h, all[c], INT_MIN);
+      if (!in_word) columns[c](i, l) = cast(places[c], i32);
+    }
+  });
+  if (length > 1) parallel({rows, lists}, [&](Expr i, Expr l) { sort(keys, columns, i, l); });
+  const Buffer best = fragment(i32, {rows, 1}, "best"), place = fragment(i32, {rows, 1}, "place");
+  const Buffer found = fragment(i32, {rows, width}, "found");
+  clear(found);
+  const auto round = [&](Expr number) {
+    reduce_max(keys[0], best, 1);
+    if (in_word) {
+      parallel({rows, 1}, [&](Expr i, Expr j) {
+        place(i, j) = static_cast<int32_t>(h) - (best(i, j) & 0xFFFF);
+      });
+    } else {
+      const Buffer candidates = fragment(i32, {rows, lists}, "candidates");
+      parallel({rows, lists}, [&](Expr i, Expr l) {
+        candidates(i, l) = select(keys[0](i, l) == best(i, 0), columns[0](i, l), INT_MAX);
+      });
+      reduce_min(candidates, place, 1);
+    }
+    parallel({rows, width},
+             [&](Expr i, Expr r) { found(i, r) = select(r == number, place(i, 0), found(i, r)); });
+    parallel({rows, lists}, [&](Expr i, Expr l) {
+      const Expr taken =
+          let(in_word ? keys[0](i, l) == best(i, 0) : columns[0](i, l) == place(i, 0));
+      for (size_t c = 0; c + 1 < depth; ++c) {
+        keys[c](i, l) = select(taken, keys[c + 1](i, l), keys[c](i, l));
+        if (!in_word) columns[c](i, l) = select(taken, columns[c + 1](i, l), columns[c](i, l));
+      }
+      if (length < count) {  // only then a list is empty before the last round
+        keys.back()(i, l) = select(taken, INT_MIN, keys.back()(i, l));
+      }
+    });
+  };
+  if (count <= 8) {  // then later rounds shift less
+    unroll(0, count, {.full = true}, round);
+  } else {
+    serial(count, round);
+  }
+  return {found, best};
+}
+
+int64_t rows_of_block(int64_t lists) {
+  return lists > 128 ? 1 : std::clamp<int64_t>(128 / lists, 4, 32);
+}
+
+}  // namespace tw::kernels

@@ -1,0 +1,44 @@
+// The best elements of rows, by integers that order them: what kernels that select share.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tilewright/lang/lang.h"
+
+namespace tw::kernels {
+
+/// An integer that orders as the number x does, in the low bits of an i32 as many as x has; both
+/// zeros are 0. x: f32 or bf16, f16.
+Expr ordered(const Expr& x);
+
+/// What is sought: the `count` largest of each of `rows` rows of `h` keys.
+struct Search {
+  int64_t rows, h, count;
+  /// Of keys that are all different: h - (key & 0xFFFF) is the column. Else the lowest column of
+  /// equal keys comes first.
+  bool in_word = false;
+
+  /// Columns are dealt out to lists of at most 8: element c of list l is column c * lists() + l.
+  /// There is a list for each result, and one for each lane of a warp in longer rows.
+  int64_t lists() const;
+};
+
+/// What is found, i32 with undefined elements behind the results.
+struct Found {
+  Buffer columns;  // [rows, width]: of the r-th best at r
+  Buffer last;     // [rows, 1]: the key of the last
+};
+
+/// The keys of a row of the block in these columns, i32 above INT_MIN. Columns may be h or more:
+/// such keys are not looked at.
+using KeysOf = std::function<std::vector<Expr>(const Expr& row, const std::vector<Expr>& columns)>;
+
+/// Writes down the search. `width` is at least the count.
+Found find_best(const Search& search, int64_t width, const KeysOf& keys);
+
+/// For GPUs: a warp has a row, or several short ones, so that no fold leaves it; of long ones a
+/// block has one.
+int64_t rows_of_block(int64_t lists);
+
+}  // namespace tw::kernels
