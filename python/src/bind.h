@@ -25,6 +25,7 @@ void bind_elementwise(nb::module_& m);
 void bind_gather(nb::module_& m);
 void bind_gemm(nb::module_& m);
 void bind_kernel(nb::module_& m);
+void bind_moe_gate(nb::module_& m);
 void bind_moe_layout(nb::module_& m);
 void bind_move(nb::module_& m);
 void bind_norm(nb::module_& m);

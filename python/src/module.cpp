@@ -72,6 +72,7 @@ NB_MODULE(_tilewright, m) {
   bind_gather(m);
   bind_gemm(m);
   bind_kernel(m);
+  bind_moe_gate(m);
   bind_moe_layout(m);
   bind_move(m);
   bind_norm(m);

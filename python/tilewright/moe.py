@@ -1,11 +1,15 @@
-"""Mixture of experts: from the experts of each token to rows in the order of experts, and back."""
+"""Mixture of experts: choosing experts, rows in the order of experts, and the way back."""
 
 from ._tilewright import (
     expand_to_fused,
     expand_to_fused_with_sf,
+    normalize_weight,
+    topk_gate,
 )
 
 __all__ = [
     "expand_to_fused",
     "expand_to_fused_with_sf",
+    "normalize_weight",
+    "topk_gate",
 ]

@@ -1,9 +1,16 @@
-// Mixture of experts: from the experts that a router chose to rows in the order of experts, and
-// back.
+// Mixture of experts: which experts a token goes to and with which weights, from these choices to
+// rows in the order of experts, and back.
 //
 // Tensors are on one device and compact unless a function says otherwise. Arguments of a wrong
-// shape, dtype or stride are an Error, and nothing is written. Results are the same bits on every
-// device, however many blocks work on them.
+// shape, dtype or stride are an Error, and nothing is written; what only the device sees, such as
+// a score that isn't finite, stops the kernel. No tokens are legal. Results are the same bits on
+// every device, however many blocks work on them, unless a function says otherwise.
+//
+// Gates choose k of e experts for each of t tokens, in one order: the higher key first, of equal
+// ones (-0 equals 0) the lower index. In results -1 says that there is none, in arguments each
+// index below 0 does. D(w), the denominator of the weights w of a token, is y[0] + 1e-20 of
+// y = w, filled up with zeros to 32, after y[j] += y[j + s] for all j < s, for s = 16, 8, 4, 2, 1;
+// each operation is rounded to f32 by itself.
 //
 // Of the *fused layout*, np rows in the order of experts, expert e has rows [start[e], end[e]):
 // first those of the tokens that chose it, then padding up to a multiple of the alignment. Maps,
@@ -13,6 +20,22 @@
 #include "tilewright/runtime/tensor.h"
 
 namespace tw::kernels {
+
+// ---- experts of a token ----
+
+/// idx[i, :] = the k experts with the highest scores, in order. A score that isn't finite stops the
+/// kernel. scores: [t, e] f32; idx: [t, k] i64, k from 1 to 32 and at most e.
+void topk_gate(const Tensor& scores, const Tensor& idx, Stream stream = {});
+
+struct NormalizeWeightArgs {
+  /// Rows of more than 32 weights are legal, and summed up from left to right, from 1e-20 on.
+  bool wide_rows = false;
+};
+
+/// denominator[i] = D(weights[i, :]), normalized[i, :] = weights[i, :] / denominator[i].
+/// weights, normalized: [t, k] f32; denominator: [t] f32.
+void normalize_weight(const Tensor& weights, const Tensor& denominator, const Tensor& normalized,
+                      const NormalizeWeightArgs& args = {}, Stream stream = {});
 
 // ---- from tokens to the rows of experts, and back ----
 
