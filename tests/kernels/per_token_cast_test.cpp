@@ -1,11 +1,9 @@
-#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include <gtest/gtest.h>
 
 #include "tests/kernels/devices.h"
-#include "tests/kernels/quant_testing.h"
+#include "tests/kernels/factor_tensor.h"
 #include "tests/kernels/tensors.h"
 #include "tests/reference/quant.h"
 #include "tilewright/base/format.h"
@@ -17,71 +15,15 @@ namespace {
 using kernels::TokenCastArgs;
 using reference::Kind;
 using test::any_sign;
+using test::codes;
+using test::FactorTensor;
+using test::Layout;
 using test::error_of;
 using test::on;
 using test::random_tensor;
 using test::values;
 using test::Where;
 using test::wild_tensor;
-
-/// How factors lie in memory.
-enum class Layout : uint8_t { rows, columns, packed_rows, packed_columns };
-bool is_packed(Layout layout) {
-  return layout == Layout::packed_rows || layout == Layout::packed_columns;
-}
-
-int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-/// Memory for factors of m x n blocks; all of it is 0x55 at first.
-struct FactorTensor {
-  FactorTensor(Layout layout, DType dtype, int64_t m, int64_t n)
-      : rows(m), columns(n), packed(is_packed(layout)) {
-    const bool turned = layout == Layout::columns || layout == Layout::packed_columns;
-    const int64_t words = packed ? up(n, 4) / 4 : n;
-    const DType of = packed ? i32 : dtype;
-    const int64_t pitch = turned ? up(m, 128 / of.bits()) : words;
-    memory = OwnedTensor(of, turned ? Shape{words, pitch} : Shape{m, pitch});
-    std::memset(memory->data(), 0x55, static_cast<size_t>(memory->bytes()));
-    view = turned ? memory->slice(1, 0, m).transpose(0, 1) : memory.view();
-  }
-  /// Row by row; bytes behind the last factor of a row are 0.
-  std::vector<float> factors() const {
-    std::vector<float> list;
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < (packed ? up(columns, 4) : columns); ++j) {
-        const Tensor at = view.select(0, i).select(0, packed ? j / 4 : j);
-        if (!packed) {
-          list.push_back(static_cast<float>(values(at)[0]));
-          continue;
-        }
-        const uint32_t byte = at.data_as<uint32_t>()[0] >> (j % 4 * 8) & 0xFF;
-        if (j < columns) {
-          list.push_back(std::bit_cast<float>(byte << 23));
-        } else {
-          EXPECT_EQ(byte, 0U);
-        }
-      }
-    }
-    return list;
-  }
-  int64_t rows, columns;
-  bool packed;
-  OwnedTensor memory;
-  Tensor view;
-};
-
-/// A code each, of packed ones too.
-std::vector<uint8_t> codes(const Tensor& q) {
-  if (q.dtype() != f4_e2m1) return test::codes(q);
-  std::vector<uint8_t> list;
-  for (int64_t i = 0; i < q.dim(0); ++i) {
-    for (int64_t j = 0; j < q.dim(1); ++j) {
-      const int64_t at = i * q.stride(0) + j;
-      list.push_back(q.data_as<uint8_t>()[at / 2] >> (at % 2 * 4) & 15);
-    }
-  }
-  return list;
-}
 
 struct Problem {
   DType x, format;
@@ -193,13 +135,7 @@ void check_again(DType from, int64_t x_rows, int64_t x_columns, const Problem& p
     for (int64_t j = 0; j < bk; ++j) {
       const int e = static_cast<int>((i * 7 + j * 3) % 20) - (i == 2 ? -100 : 10);
       const float factor = std::ldexp(x_kind == Kind::exact ? 1.37F : 1.0F, e);
-      const Tensor at = x_sf.view.select(0, i).select(0, x_sf.packed ? j / 4 : j);
-      if (x_sf.packed) {
-        at.data_as<uint8_t>()[j % 4] = static_cast<uint8_t>(e + 127);
-      } else {
-        test::assign(at, {factor});
-      }
-      const float stored = x_sf.packed ? factor : static_cast<float>(values(at)[0]);
+      const float stored = x_sf.set(i, j, factor);
       for (int64_t r = i * x_rows; r < std::min((i + 1) * x_rows, p.m); ++r)
         for (int64_t c = j * x_columns; c < std::min((j + 1) * x_columns, p.k); ++c)
           of_element[n(r * p.k + c)] = stored;

@@ -18,12 +18,15 @@ inline std::vector<uint8_t> any_sign(std::vector<uint8_t> list) {
   return list;
 }
 
-/// The bytes of a matrix of bytes, row by row, of NaN with any sign.
+/// The codes of a matrix, row by row, of NaN with any sign.
 inline std::vector<uint8_t> codes(const Tensor& q) {
   std::vector<uint8_t> list;
+  const int width = q.dtype().bits();
   for (int64_t i = 0; i < q.dim(0); ++i) {
-    const auto* row = q.data_as<uint8_t>() + i * q.stride(0);
-    list.insert(list.end(), row, row + q.dim(1));
+    for (int64_t j = 0; j < q.dim(1); ++j) {
+      const int64_t bit = (i * q.stride(0) + j) * width;
+      list.push_back(q.data_as<uint8_t>()[bit / 8] >> bit % 8 & ((1 << width) - 1));
+    }
   }
   return any_sign(std::move(list));
 }

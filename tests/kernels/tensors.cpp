@@ -1,5 +1,6 @@
 #include "tests/kernels/tensors.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -89,6 +90,19 @@ void expect_close(const Tensor& got, const std::vector<double>& wanted, double r
     const bool close = special ? (x == y || (std::isnan(x) && std::isnan(y)))
                                : std::fabs(x - y) <= relative * std::fabs(y) + absolute;
     if (close) continue;
+    ++failures;
+    ADD_FAILURE() << what << ": element " << i << " is " << x << ", wanted " << y;
+  }
+}
+
+void expect_same(const Tensor& got, const std::vector<double>& wanted, const std::string& what) {
+  const std::vector<double> found = values(got);
+  ASSERT_EQ(found.size(), wanted.size()) << what;
+  int failures = 0;
+  for (size_t i = 0; i < found.size() && failures < 5; ++i) {
+    const double x = found[i], y = wanted[i];
+    if (std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y)) continue;
+    if (std::isnan(x) && std::isnan(y)) continue;
     ++failures;
     ADD_FAILURE() << what << ": element " << i << " is " << x << ", wanted " << y;
   }

@@ -67,4 +67,18 @@ inline Quantized cast_in_blocks(const std::vector<double>& x, size_t m, size_t k
   return out;
 }
 
+/// x: [m, k] with a factor for each block of bm x bk, row-major.
+inline std::vector<double> cast_back(const std::vector<double>& x, size_t m, size_t k, size_t bm,
+                                     size_t bk, const std::vector<float>& sf, DType dtype) {
+  std::vector<double> y(m * k);
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t j = 0; j < k; ++j) {
+      const float factor = sf[i / bm * ((k + bk - 1) / bk) + j / bk];
+      const float product = static_cast<float>(x[i * k + j]) * factor;
+      y[i * k + j] = decode(encode(product, dtype), dtype);
+    }
+  }
+  return y;
+}
+
 }  // namespace tw::reference

@@ -14,7 +14,9 @@
 // Factors of a grid of m x n blocks lie in a tensor that says how: f32 or e4m3 [m, n], or i32
 // [m, ceil(n / 4)], four exponents in a word: byte j of word [i, c] is that of block [i, 4 c + j],
 // biased by 127, and 0 behind n. Strides are any: kernels that load columns of factors in bulk want
-// them transposed, with rows that begin at multiples of 16 bytes.
+// them transposed, with rows that begin at multiples of 16 bytes. Of blocks of one column, words
+// are [ceil(m / 4), n], byte j of word [r, i] that of block [4 r + j, i], 0 behind m; and neighbors
+// in a row are neighbors in memory.
 #pragma once
 
 #include "tilewright/runtime/tensor.h"
@@ -55,6 +57,15 @@ void per_token_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const
 /// x: [m, k] f32 or bf16; q: [m, k] e4m3; sf: [ceil(m / 128), ceil(k / 128)] f32.
 void per_block_cast(const Tensor& x, const Tensor& q, const Tensor& sf, bool round_sf = false,
                     Stream stream = {});
+
+struct CastBackArgs {
+  int64_t rows = 1, columns = 128;  // of a block that shares a factor
+};
+
+/// y = q * sf, rounded to f32 and from there to y's dtype; exponents of 0 count as a factor of 0.
+/// q: [m, k] e4m3 or e2m1; sf: its factors; y: [m, k] f32 or bf16.
+void cast_back(const Tensor& q, const Tensor& sf, const Tensor& y, const CastBackArgs& args = {},
+               Stream stream = {});
 
 /// y = x, each element rounded to the nearest even; e4m3 and e5m2 saturate, f16 and bf16 overflow
 /// to infinity, e8m0 is the next power of two. x, y: any one shape at any strides, each f64, f32,
