@@ -1,91 +1,18 @@
-// tilewright/kernels/quant.h
-#include "tilewright/kernels/quant.h"
+// tilewright/kernels/quant.h: casts of rows, and of elements
+#include "quant.h"
 
 #include <tuple>
-#include <utility>
-
-#include <nanobind/stl/pair.h>
-
-#include "bind.h"
-#include "tilewright/base/error.h"
-#include "tilewright/base/format.h"
 
 namespace tw::python {
 namespace {
 
-int64_t blocks_of(int64_t extent, int64_t block) {
-  return block < 1 ? 0 : (extent + block - 1) / block;
-}
-
-/// Codes of e2m1, which Python holds as pairs in int8.
-Tensor as_e2m1(const Tensor& pairs) {
-  if (pairs.dtype() != i8 || pairs.rank() != 2) return pairs;
-  return {pairs.data(),
-          f4_e2m1,
-          {pairs.dim(0), 2 * pairs.dim(1)},
-          {2 * pairs.stride(0), pairs.stride(1)},
-          pairs.device()};
-}
-
-DType format_named(const char* function, const std::string& name) {
-  TW_REQUIRE(name == "e4m3" || name == "e2m1", "{}: fmt is '{}', it must be 'e4m3' or 'e2m1'",
-             function, name);
-  return name == "e4m3" ? f8_e4m3 : f4_e2m1;
-}
-
-/// The least amax that counts; 0 stands for the format's own.
-float checked(const char* function, float least) {
-  TW_REQUIRE(least >= 0, "{}: least is {}, it must be at least 0", function, least);
-  return least;
-}
-
-/// What Python says of scale factors.
-struct SfFlags {
-  bool columns, round, packed, e4m3;
-
-  void check(const char* f) const {
-    TW_REQUIRE(!packed || round, "{}: use_packed_ue8m0 needs round_sf", f);
-    TW_REQUIRE(!e4m3 || !round, "{}: use_e4m3_sf and round_sf exclude each other", f);
-  }
-  DType dtype() const { return packed ? i32 : e4m3 ? f8_e4m3 : f32; }
-  /// Factors of m x n blocks; columns begin at multiples of 16 bytes.
-  Tensor allocate(Call& call, const char* f, const MaybeArray& out, int64_t m, int64_t n) const {
-    check(f);
-    const int64_t entries = packed ? blocks_of(n, 4) : n;
-    if (!columns) return call.output("sf", out, dtype(), {m, entries});
-    TW_REQUIRE(!out, "{}: out has scale factors, which use_tma_aligned_col_major_sf allocates", f);
-    const int64_t step = 128 / dtype().bits();
-    return call.new_columns(dtype(), m, entries, blocks_of(m, step) * step);
-  }
-};
-
-Tensor codes(Call& call, const MaybeArray& out, DType format, int64_t m, int64_t k) {
-  if (format == f8_e4m3) return call.output("out", out, f8_e4m3, {m, k});
-  return as_e2m1(call.output("out", out, i8, {m, k / 2}));
-}
-
-/// An entry of the argument `name`, a tuple of codes and factors; None where that is None or
-/// absent.
-MaybeArray entry(const char* f, const char* name, nb::handle pair, size_t i) {
-  MaybeArray array;
-  array.object = nb::none();
-  if (!pair.is_valid() || pair.is_none()) return array;
-  if (!nb::isinstance<nb::tuple>(pair) || nb::len(pair) != 2) {
-    throw nb::type_error(
-        format("{}: {} must be a tuple of codes and scale factors", f, name).c_str());
-  }
-  array.object = PyTuple_GetItem(pair.ptr(), static_cast<Py_ssize_t>(i));
-  return array;
-}
-
 nb::any per_token_cast(nb::handle x, const std::string& fmt, int64_t group,
-                       const std::optional<std::pair<int64_t, int64_t>>& x_block, bool columns,
-                       bool round, bool packed, bool e4m3, nb::handle out, float least,
-                       const Dtype& dtype) {
+                       const std::optional<Block>& x_block, bool columns, bool round, bool packed,
+                       bool e4m3, nb::handle out, float least, const Dtype& dtype) {
   constexpr const char* f = "per_token_cast";
   Call call(f, dtype);
   const DType to = format_named(f, fmt);
-  kernels::TokenCastArgs args{.group = group, .round_sf = round, .least = checked(f, least)};
+  kernels::TokenCastArgs args{.group = group, .round_sf = round, .least = checked_least(f, least)};
   const bool is_pair = nb::isinstance<nb::tuple>(x);
   TW_REQUIRE(is_pair == x_block.has_value(),
              "{}: x_block_size is for x that is a tuple of codes and scale factors, and only then",
@@ -116,7 +43,8 @@ nb::any per_token_cast_with_sf_only(const Array& x_, const std::string& fmt, int
   const Tensor x = call.input("x", x_);
   const Tensor sf = SfFlags{columns, round, packed, e4m3}.allocate(
       call, f, out, dim_or_0(x, 0), blocks_of(dim_or_0(x, 1), group));
-  const kernels::TokenCastArgs args{.group = group, .round_sf = round, .least = checked(f, least)};
+  const kernels::TokenCastArgs args{
+      .group = group, .round_sf = round, .least = checked_least(f, least)};
   call.run([&](Stream stream) { kernels::per_token_cast_with_sf_only(x, to, sf, args, stream); });
   return call.result();
 }
@@ -138,6 +66,7 @@ nb::any per_token_cast_with_precomputed_sf(const Array& x_, const std::string& f
 }  // namespace
 
 void bind_quant(nb::module_& m) {
+  bind_quant_back(m);
   m.def(
       "per_token_cast", &per_token_cast, "x"_a, "fmt"_a, "num_per_channels"_a,
       "x_block_size"_a = nb::none(), "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,

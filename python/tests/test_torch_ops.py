@@ -51,6 +51,8 @@ def samples(device: str) -> dict[str, tuple]:
         "scatter_add_rows": (t(3, 64), ints(4, 0, 4), t(5, 64)),
         "per_token_cast": (t(5, 256), "e4m3", 128),
         "per_block_cast": (t(5, 256),),
+        "cast_back": (t(5, 128).to(torch.int8), t(1, 2), "bf16", 32, 128),
+        "per_token_cast_back": (t(5, 32).to(torch.int8), t(5, 2), "fp32", 32),
         "expand_to_fused": (t(2, 64), pos.view(2, 2), experts),
         "expand_to_fused_with_sf": (t(2, 64), t(2, 2), 32, pos.view(2, 2), experts, True),
         "gemm": (t(5, 32), t(32, 64), t(64), t(5, 64), "silu"),

@@ -2,16 +2,20 @@
 
 from ._tilewright import (
     cast,
+    cast_back,
     per_block_cast,
     per_token_cast,
+    per_token_cast_back,
     per_token_cast_with_precomputed_sf,
     per_token_cast_with_sf_only,
 )
 
 __all__ = [
     "cast",
+    "cast_back",
     "per_block_cast",
     "per_token_cast",
+    "per_token_cast_back",
     "per_token_cast_with_precomputed_sf",
     "per_token_cast_with_sf_only",
 ]

@@ -179,6 +179,24 @@ _define(
     lambda x, fmt, group, *flags: tw.per_token_cast(x, fmt, group, None, *flags),
     _token_codes,
 )
+_FLOATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def _values(q: torch.Tensor, sf: torch.Tensor, fmt: str, *_: object) -> torch.Tensor:
+    packed = q.dtype == torch.int8
+    return q.new_empty((q.shape[0], q.shape[1] * (1 + packed)), dtype=_FLOATS[fmt])
+
+
+_define(
+    "cast_back(Tensor q, Tensor sf, str fmt, int block_rows, int block_columns) -> Tensor",
+    lambda q, sf, fmt, rows, columns: tw.quant.cast_back((q, sf), fmt, (rows, columns)),
+    _values,
+)
+_define(
+    "per_token_cast_back(Tensor q, Tensor sf, str fmt, int num_per_channels) -> Tensor",
+    lambda q, sf, fmt, group: tw.quant.per_token_cast_back((q, sf), fmt, group),
+    _values,
+)
 _define(
     "per_block_cast(Tensor x, bool round_sf=False) -> (Tensor, Tensor)",
     lambda x, round_sf=False: tw.per_block_cast(x, round_sf=round_sf),

@@ -73,7 +73,7 @@ struct Form {
   Layout layout;
   DType sf;
 };
-constexpr Form kForms[] = {{Layout::rows, f32},    {Layout::packed_columns, f32},
+constexpr Form kForms[] = {{Layout::rows, f32},     {Layout::packed_columns, f32},
                            {Layout::rows, f8_e4m3}, {Layout::packed_rows, f32},
                            {Layout::columns, f32},  {Layout::columns, f8_e4m3}};
 /// Of blocks of one column.

@@ -28,8 +28,8 @@ void assign(const Tensor& tensor, const std::vector<double>& values);
 void expect_close(const Tensor& got, const std::vector<double>& wanted, double relative,
                   double absolute, const std::string& what);
 
-/// Fails for each of the first few elements that isn't the wanted value, of zeros with its sign; NaN
-/// must meet NaN.
+/// Fails for each of the first few elements that isn't the wanted value, of zeros with its sign;
+/// NaN must meet NaN.
 void expect_same(const Tensor& got, const std::vector<double>& wanted, const std::string& what);
 
 /// Runs f and returns the text of the Error that it throws; fails when it throws none.

@@ -68,9 +68,8 @@ void cast_back(const Tensor& q, const Tensor& sf, const Tensor& y, const CastBac
              args.columns);
   TW_REQUIRE(k % 2 == 0 || q.dtype() != f4_e2m1,
              "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
-  const Tensor factors =
-      as_factors(f, {"sf", sf}, lang::cdiv(m, args.rows), lang::cdiv(k, args.columns),
-                 words_of(args.columns));
+  const Tensor factors = as_factors(f, {"sf", sf}, lang::cdiv(m, args.rows),
+                                    lang::cdiv(k, args.columns), words_of(args.columns));
   check_apart(f, {"y", y}, {{"q", q}, {"sf", sf}});
   if (q.numel() == 0) return;
   kernel()({q.dtype(), factors.dtype(), y.dtype()},

@@ -1,0 +1,44 @@
+// tilewright/kernels/quant.h: codes back to values
+#include "quant.h"
+
+namespace tw::python {
+namespace {
+
+nb::any back(const char* f, nb::handle x, const std::string& fmt, const Block& block,
+             const std::optional<std::string>& special, const Dtype& dtype) {
+  Call call(f, dtype);
+  TW_REQUIRE(!special, "{}: x_special_fmt is '{}', it must be None", f, special.value_or(""));
+  const DType to = value_format_named(f, fmt);
+  const auto [q, sf] = scaled_input(call, f, x);
+  const int64_t m = dim_or_0(q, 0), k = dim_or_0(q, 1);
+  check_multiple(f, "columns of x are", k, 64);
+  const Tensor y = call.new_output(to, {m, k});
+  const kernels::CastBackArgs args{.rows = block.first, .columns = block.second};
+  call.run([&, &q = q, &sf = sf](Stream stream) { kernels::cast_back(q, sf, y, args, stream); });
+  return call.result();
+}
+
+}  // namespace
+
+void bind_quant_back(nb::module_& m) {
+  m.def(
+      "cast_back",
+      [](nb::handle x, const std::string& fmt, const Block& block,
+         const std::optional<std::string>& special,
+         const Dtype& dtype) { return back("cast_back", x, fmt, block, special, dtype); },
+      "x"_a, "fmt"_a, "x_block_size"_a, "x_special_fmt"_a = nb::none(), nb::kw_only(),
+      "dtype"_a = nb::none(),
+      "Values q * sf of x = (q, sf), with a factor for each block of x_block_size = (rows,\n"
+      "columns); fmt: 'bf16' or 'fp32'. q: e4m3 [m, k], or two codes of e2m1 in an int8; sf: f32,\n"
+      "e4m3, or int32 of four exponents, row by row or column by column.");
+  m.def(
+      "per_token_cast_back",
+      [](nb::handle x, const std::string& fmt, int64_t group,
+         const std::optional<std::string>& special, const Dtype& dtype) {
+        return back("per_token_cast_back", x, fmt, {1, group}, special, dtype);
+      },
+      "x"_a, "fmt"_a, "num_per_channels"_a, "x_special_fmt"_a = nb::none(), nb::kw_only(),
+      "dtype"_a = nb::none(), "The same in groups of columns of each row.");
+}
+
+}  // namespace tw::python

@@ -1,0 +1,80 @@
+"""Casts with scale factors on a GPU, bit for bit beside the CPU."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tilewright import quant
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+if not torch.cuda.is_available():
+    pytest.skip("torch finds no GPU", allow_module_level=True)
+
+
+def wild(m: int, k: int, dtype: "torch.dtype") -> "torch.Tensor":
+    x = torch.randn((m, k), generator=torch.Generator().manual_seed(k))
+    x[3 % m], x[4 % m, : k // 2], x[5 % m] = 0, torch.inf, x[5 % m] * 1e-38
+    return x.to(dtype)
+
+
+def tensors(result: Any) -> Iterator["torch.Tensor"]:
+    """All of a result, which may be a tuple or list of them."""
+    if isinstance(result, torch.Tensor):
+        yield result
+    else:
+        for part in result:
+            yield from tensors(part)
+
+
+def to_cuda(argument: Any) -> Any:
+    """The same argument on the GPU, at the same strides."""
+    if isinstance(argument, tuple | list):
+        return type(argument)(to_cuda(part) for part in argument)
+    if not isinstance(argument, torch.Tensor):
+        return argument
+    y = torch.empty_strided(argument.shape, argument.stride(), dtype=argument.dtype, device="cuda")
+    return y.copy_(argument)
+
+
+def check(function: Callable, *arguments: Any, **options: Any) -> None:
+    on_cpu = list(tensors(function(*arguments, **options)))
+    found = list(tensors(function(*(to_cuda(argument) for argument in arguments), **options)))
+    assert len(found) == len(on_cpu)
+    for got, wanted in zip(found, on_cpu, strict=True):
+        assert got.is_cuda
+        assert got.dtype == wanted.dtype
+        assert got.shape == wanted.shape
+        assert got.numel() == 0 or got.stride() == wanted.stride()
+        bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[wanted.element_size()]
+        assert torch.equal(got.cpu().contiguous().view(bits), wanted.contiguous().view(bits))
+
+
+PACKED = {"round_sf": True, "use_packed_ue8m0": True}
+COLUMNS = {"use_tma_aligned_col_major_sf": True}
+SF_FLAGS = [{}, {"round_sf": True}, PACKED, COLUMNS, {**PACKED, **COLUMNS}]
+
+
+@pytest.mark.parametrize("fmt", ["e4m3", "e2m1"])
+@pytest.mark.parametrize("to", ["fp32", "bf16"])
+@pytest.mark.parametrize("flags", [*SF_FLAGS, {"use_e4m3_sf": True}], ids=str)
+def test_per_token_cast_back(fmt: str, to: str, flags: dict) -> None:
+    for m, k, group in ((1, 576, 16), (70, 576, 128), (300, 1024, 32), (0, 64, 32)):
+        x = torch.randn((m, k), generator=torch.Generator().manual_seed(1))
+        check(quant.per_token_cast_back, quant.per_token_cast(x, fmt, group, **flags), to, group)
+
+
+@pytest.mark.parametrize("block", [(128, 1), (32, 1), (128, 128), (32, 32), (1, 320)])
+@pytest.mark.parametrize("packed", [False, True])
+def test_cast_back(block: tuple[int, int], packed: bool) -> None:
+    generator = torch.Generator().manual_seed(1)
+    q = torch.randn((300, 320), generator=generator).to(torch.float8_e4m3fn)
+    m, n = -(-300 // block[0]), -(-320 // block[1])
+    if packed:
+        words = (-(-m // 4), n) if block[1] == 1 else (m, -(-n // 4))
+        exponents = torch.randint(100, 150, (*words, 4), dtype=torch.uint8, generator=generator)
+        sf = exponents.view(torch.int32)[..., 0]
+    else:
+        sf = torch.randn((m, n), generator=generator)
+    check(quant.cast_back, (q, sf), "bf16", block)
+    check(quant.cast_back, (q, sf), "fp32", block)
