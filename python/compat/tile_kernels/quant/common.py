@@ -187,7 +187,7 @@ def alloc_scaling_factors(
     dtype = layout.sf_torch_dtype
     pitch = width
     if layout.use_tma_aligned_col_major_sf and not config.is_ascend():
-        pitch = align(width, 16 // dtype.itemsize)
+        pitch = align(max(width, 1), 16 // dtype.itemsize)
     return torch.empty((height, pitch), dtype=dtype, device=device)[:, :width]
 
 
