@@ -65,3 +65,31 @@ def test_expand_to_fused_with_sf(layout: tuple[int, ...], h: int, group: int) ->
         )
         wanted = moe.expand_to_fused_with_sf((x, sf), group, *maps, columns)
         assert all(map(same_bits, found, wanted))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("h", [256, 2048, 2560, 3072, 4096, 6144, 7168])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn])
+def test_reduce_fused(layout: tuple[int, ...], h: int, dtype: "torch.dtype") -> None:
+    pos = torch.from_numpy(fused_mapping(some_experts(*layout), layout[2], 1).token_topk_to_pos)
+    random = torch.Generator().manual_seed(1)
+    rows = max(pos.numel(), 1)
+    x = torch.randn((rows, h), generator=random).to(dtype)
+    weights = torch.rand(pos.shape, generator=random)
+    weights[pos < 0] = torch.nan
+    x_sf, sf = torch.randn(rows, generator=random), torch.full((1,), 300.0)
+
+    def on(device: str, *tensors: "torch.Tensor | None") -> list["torch.Tensor | None"]:
+        return [t if t is None else t.to(device) for t in tensors]
+
+    for by, fmt in ((weights, ""), (None, ""), (weights, "e4m3")):
+        found, wanted = (
+            moe.reduce_fused(*on(device, x, by, pos), fmt, *on(device, sf if fmt else None))
+            for device in ("cuda", "cpu")
+        )
+        assert same_bits(found, wanted)
+        found, wanted = (
+            moe.reduce_fused(tuple(on(device, x, x_sf)), *on(device, by, pos), fmt)
+            for device in ("cuda", "cpu")
+        )
+        assert same_bits(found, wanted)

@@ -123,3 +123,108 @@ def test_what_does_not_fit_expand_to_fused_with_sf(
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
         moe.expand_to_fused_with_sf(x, group, np.zeros((3, 2), "int32"), np.zeros(4, "int32"))
+
+
+# ---- reduce_fused ----
+def fma(a: np.ndarray, b: np.float32, c: np.ndarray) -> np.ndarray:
+    """Rounded once: the product is exact in f64; the sum is made odd where it is inexact."""
+    p, c = a.astype("float64") * np.float64(b), c.astype("float64")
+    total = p + c
+    error = (p - (total - (total - p))) + (c - (total - p))  # two-sum
+    bits = total.view("int64")
+    inexact = (error != 0) & (bits & 1 == 0) & np.isfinite(total)
+    toward = np.where(np.signbit(error) == np.signbit(total), 1, -1)
+    return np.where(inexact, (bits + toward).view("float64"), total).astype("float32")
+
+
+def reduced(
+    x: np.ndarray,
+    weights: np.ndarray | None,
+    pos: np.ndarray,
+    x_sf: np.ndarray | None = None,
+    sf: float = 1,
+) -> np.ndarray:
+    out = np.zeros((pos.shape[0], x.shape[1]), "float32")
+    for t, k in np.argwhere(pos >= 0):
+        m = np.float32(1) if weights is None else weights[t, k]
+        if x_sf is not None:
+            m = m * x_sf[pos[t, k]]
+        out[t] = fma(x[pos[t, k]].astype("float32"), m, out[t])
+    return out * np.float32(sf)
+
+
+def to_e4m3(x: np.ndarray) -> np.ndarray:
+    return np.clip(x, -448, 448).astype(ml_dtypes.float8_e4m3fn)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+@pytest.mark.parametrize("h", [256, 2560])
+def test_reduce_fused(layout: tuple[int, int, int], dtype: type, h: int) -> None:
+    pos = fused_mapping(some_experts(*layout), layout[2], 1).token_topk_to_pos
+    random = np.random.default_rng(1)
+    rows = max(pos.size, 1)
+    x = random.standard_normal((rows, h)).astype(dtype)
+    weights = random.random(pos.shape, dtype="float32")
+    x_sf = random.standard_normal(rows).astype("float32")
+    sf = np.array([300], "float32")
+    same = moe.reduce_fused(x, weights, pos)
+    wanted = reduced(x, weights, pos)
+    wanted = to_e4m3(wanted) if dtype == ml_dtypes.float8_e4m3fn else wanted.astype(dtype)
+    assert same_bits(same, wanted)
+    codes = moe.reduce_fused((x, x_sf), None, pos, "e4m3", sf)
+    assert same_bits(codes, to_e4m3(reduced(x, None, pos, x_sf, 300)))
+
+
+def test_reduce_the_examples() -> None:
+    x = np.array([1, 3], "float32").repeat(256).reshape(2, 256)
+    weights = np.array([[-1, 1 / 3], [1, 1]], "float32")
+    out = moe.reduce_fused(x, weights, np.array([[0, 1], [-1, -1]], "int32"))
+    assert (out[0].view("uint32") == 0x33000000).all() and not out[1].any()
+    one = np.array([[0]], "int32")
+    for sf, code in ((1, 448), (0.25, 256)):
+        out = moe.reduce_fused(x[:1] * 1000, None, one, "e4m3", np.array([sf], "float32"))
+        assert (out.astype("float32") == code).all()
+
+
+def test_reduce_writes_where_the_caller_says() -> None:
+    x, out = np.ones((2, 256), "float32"), np.empty((1, 256), "float32")
+    pos = np.array([[1, 0]], "int32")
+    assert moe.reduce_fused(x, None, pos, out=out) is out
+    assert (out == 2).all()
+    codes = np.empty((1, 256), ml_dtypes.float8_e4m3fn)
+    assert moe.reduce_fused(x, None, pos, "e4m3", None, codes) is codes
+    assert (codes.astype("float32") == 2).all()
+
+
+def test_reduce_reads_unsigned_integers_as_bf16() -> None:
+    x = np.full((1, 256), 1.5, ml_dtypes.bfloat16)
+    out = moe.reduce_fused(x.view("uint16"), None, np.array([[0]], "int32"), dtype="bf16")
+    assert out.dtype == np.uint16 and (out.view(ml_dtypes.bfloat16) == x).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"x": np.zeros((2, 100), "float32")}, ValueError, "its rows must be a multiple of 256"),
+        ({"x": np.zeros((2, 256))}, TypeError, "it must be f32, bf16 or e4m3"),
+        ({"x": (np.zeros((2, 256), "float32"),)}, TypeError, "or a tuple of data and factors"),
+        ({"x": (np.zeros((2, 256), "float32"), np.ones(3, "float32"))}, ValueError, "[2] [np]"),
+        ({"topk_weights": np.ones((1, 3), "float32")}, ValueError, "it must be [1, 2]"),
+        ({"token_topk_to_pos": np.zeros((1, 2), "int64")}, TypeError, "it must be i32"),
+        ({"fp8_format": "e5m2"}, ValueError, "fp8_format is 'e5m2', it must be '' or 'e4m3'"),
+        ({"sf": np.ones(1, "float32")}, ValueError, "sf is given, which needs fp8_format 'e4m3'"),
+        ({"fp8_format": "e4m3", "sf": np.ones(2, "float32")}, ValueError, "it must be [1]"),
+        ({"out": np.ones((1, 256), ml_dtypes.float8_e4m3fn)}, ValueError, "it must be f32"),
+        ({"out": np.ones((2, 256), "float32")}, ValueError, "it must be [1, 256] [t, h]"),
+    ],
+)
+def test_what_does_not_fit_reduce_fused(change: dict, error: type, message: str) -> None:
+    arguments = {
+        "x": np.zeros((2, 256), "float32"),
+        "topk_weights": None,
+        "token_topk_to_pos": np.zeros((1, 2), "int32"),
+        **change,
+    }
+    with pytest.raises(error, match=re.escape(message)):
+        moe.reduce_fused(**arguments)

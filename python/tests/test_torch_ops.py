@@ -55,6 +55,7 @@ def samples(device: str) -> dict[str, tuple]:
         "per_token_cast_back": (t(5, 32).to(torch.int8), t(5, 2), "fp32", 32),
         "expand_to_fused": (t(2, 64), pos.view(2, 2), experts),
         "expand_to_fused_with_sf": (t(2, 64), t(2, 2), 32, pos.view(2, 2), experts, True),
+        "reduce_fused": (t(4, 256), t(2, 2), pos.view(2, 2), "e4m3", t(1), t(4)),
         "gemm": (t(5, 32), t(32, 64), t(64), t(5, 64), "silu"),
         "batched_gemm": (t(2, 5, 32), t(2, 64, 32), None, None, "none", False, True),
         "attention": (t(2, 7, 4, 32), t(2, 9, 2, 32), t(2, 9, 2, 32), None, True),

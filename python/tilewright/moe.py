@@ -4,6 +4,7 @@ from ._tilewright import (
     expand_to_fused,
     expand_to_fused_with_sf,
     normalize_weight,
+    reduce_fused,
     topk_gate,
 )
 
@@ -11,5 +12,6 @@ __all__ = [
     "expand_to_fused",
     "expand_to_fused_with_sf",
     "normalize_weight",
+    "reduce_fused",
     "topk_gate",
 ]

@@ -218,6 +218,18 @@ def _expanded_with_sf(
     return x.new_empty((np, x.shape[1])), sf.new_empty_strided((np, n), strides)
 
 
+def _reduce_fused(
+    x: torch.Tensor,
+    topk_weights: torch.Tensor | None,
+    token_topk_to_pos: torch.Tensor,
+    fp8_format: str = "",
+    sf: torch.Tensor | None = None,
+    x_sf: torch.Tensor | None = None,
+) -> torch.Tensor:
+    rows = x if x_sf is None else (x, x_sf)
+    return moe.reduce_fused(rows, topk_weights, token_topk_to_pos, fp8_format, sf)
+
+
 _define(
     "expand_to_fused(Tensor x, Tensor token_topk_to_pos, Tensor pos_to_expert) -> Tensor",
     moe.expand_to_fused,
@@ -228,6 +240,15 @@ _define(
     "Tensor pos_to_expert, bool use_tma_aligned_col_major_sf=False) -> (Tensor, Tensor)",
     lambda x, sf, *options: moe.expand_to_fused_with_sf((x, sf), *options),
     _expanded_with_sf,
+)
+_define(
+    "reduce_fused(Tensor x, Tensor? topk_weights, Tensor token_topk_to_pos, str fp8_format='', "
+    "Tensor? sf=None, Tensor? x_sf=None) -> Tensor",
+    _reduce_fused,
+    lambda x, topk_weights, token_topk_to_pos, fp8_format="", sf=None, x_sf=None: x.new_empty(
+        (token_topk_to_pos.shape[0], x.shape[1]),
+        dtype=torch.float8_e4m3fn if fp8_format else x.dtype,
+    ),
 )
 
 

@@ -53,4 +53,31 @@ std::vector<T> expand_to_fused(const std::vector<T>& x, int64_t h, const Ints& p
   return out;
 }
 
+struct Reduction {
+  std::vector<float> weights, x_sf;  // empty: all 1
+  float sf = 1;
+};
+
+/// Sums of rows of h values by their positions, one fused multiply-add after the other.
+inline std::vector<float> reduce_fused(const std::vector<double>& x, int64_t h,
+                                       const Ints& token_topk_to_pos, int64_t topk,
+                                       const Reduction& r) {
+  std::vector<float> out;
+  for (size_t token = 0; token < token_topk_to_pos.size(); token += static_cast<size_t>(topk)) {
+    for (int64_t j = 0; j < h; ++j) {
+      float sum = 0;
+      for (size_t i = token; i < token + static_cast<size_t>(topk); ++i) {
+        if (token_topk_to_pos[i] < 0) continue;
+        const auto pos = static_cast<size_t>(token_topk_to_pos[i]);
+        float by = r.weights.empty() ? 1.0F : r.weights[i];
+        if (!r.x_sf.empty()) by *= r.x_sf[pos];
+        sum = std::fma(static_cast<float>(x[pos * static_cast<size_t>(h) + static_cast<size_t>(j)]),
+                       by, sum);
+      }
+      out.push_back(sum * r.sf);
+    }
+  }
+  return out;
+}
+
 }  // namespace tw::reference

@@ -53,4 +53,18 @@ void expand_to_fused_with_sf(const Tensor& x, const Tensor& sf, int64_t group,
                              const Tensor& token_topk_to_pos, const Tensor& pos_to_expert,
                              const Tensor& out, const Tensor& out_sf, Stream stream = {});
 
+struct ReduceFusedArgs {
+  const Tensor* topk_weights = nullptr;  // [t, topk] f32; null: all 1
+  const Tensor* x_sf = nullptr;          // [np] f32, a factor for each row of x
+  const Tensor* sf = nullptr;            // [1] f32, a factor for all of out, which is e4m3
+};
+
+/// out[i, :] = (sum over k of topk_weights[i, k] * x_sf[p] * x[p, :]) * sf, p =
+/// token_topk_to_pos[i, k], without those below 0, whose weights may be anything.
+/// From 0 on in the order of k, each term added with one rounding, the other operations rounded to
+/// f32 by themselves; then to the nearest of out, e4m3 saturates. x: [np, h] f32, bf16 or e4m3, h a
+/// multiple of 256; token_topk_to_pos: [t, topk]; out: [t, h] like x, or e4m3.
+void reduce_fused(const Tensor& x, const Tensor& token_topk_to_pos, const Tensor& out,
+                  const ReduceFusedArgs& args = {}, Stream stream = {});
+
 }  // namespace tw::kernels
