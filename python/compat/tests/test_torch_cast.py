@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from sf_flags import FLAGS
 
 from tile_kernels import config, quant
 from tile_kernels.quant.common import CastInputConfig
@@ -16,19 +17,6 @@ from tile_kernels.torch.cast import (
 from tile_kernels.torch.per_channel_cast_fused import per_channel_cast_fused as same_function
 
 E4M3, E2M1 = torch.float8_e4m3fn, torch.int8
-FLAGS = {
-    "plain": {},
-    "round": {"round_sf": True},
-    "e4m3": {"use_e4m3_sf": True},
-    "packed": {"round_sf": True, "use_packed_ue8m0": True},
-    "columns": {"use_tma_aligned_col_major_sf": True},
-    "e4m3 columns": {"use_tma_aligned_col_major_sf": True, "use_e4m3_sf": True},
-    "packed columns": {
-        "round_sf": True,
-        "use_packed_ue8m0": True,
-        "use_tma_aligned_col_major_sf": True,
-    },
-}
 
 
 def hexed(x: torch.Tensor) -> str:
