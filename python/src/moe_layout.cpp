@@ -63,9 +63,59 @@ nb::any reduce_fused(nb::handle x_, const MaybeArray& weights_, const Array& map
   return call.result();
 }
 
+/// In the sizing mode, where `np` is 0 and the host may wait for the device, the maps of positions
+/// are cut to what they need.
+nb::tuple get_fused_mapping(const Array& topk_idx_, int64_t experts, int64_t np, int64_t alignment,
+                            bool no_sync) {
+  constexpr const char* f = "get_fused_mapping";
+  Call call(f);
+  const Tensor topk_idx = call.input("topk_idx", topk_idx_);
+  // What the maps are allocated by.
+  TW_REQUIRE(experts >= 1, "{}: num_experts is {}, it must be from 1 to 1024", f, experts);
+  TW_REQUIRE(alignment >= 1, "{}: alignment is {}, it must be at least 1", f, alignment);
+  TW_REQUIRE(np >= 0, "{}: num_expanded_tokens is {}, it must not be negative", f, np);
+  const bool sizing = np == 0 && !no_sync;
+  const int64_t pairs = topk_idx.numel();
+  const Shape positions = {sizing ? kernels::most_fused_rows(pairs, experts, alignment) : np};
+  const auto make = [&](const Shape& shape) { return call.new_output(i32, shape); };
+  kernels::FusedMapping maps;
+  for (Tensor* map : {&maps.pos_to_expert, &maps.pos_to_token, &maps.pos_to_token_topk}) {
+    *map = make(positions);
+  }
+  maps.token_topk_to_pos = make(topk_idx.shape());
+  for (Tensor* map : {&maps.expert_start, &maps.expert_end, &maps.num_tokens_per_expert}) {
+    *map = make({experts});
+  }
+  const Shape scratch_shape = kernels::fused_mapping_scratch(pairs, experts);
+  const Tensor scratch(call.workspace(scratch_shape.numel() * i32.bits() / 8), i32, scratch_shape,
+                       topk_idx.device());
+  call.run([&](Stream stream) {
+    kernels::get_fused_mapping(topk_idx, alignment, maps, scratch, stream);
+  });
+  const auto found = nb::cast<nb::tuple>(call.result());
+  nb::list all, counts;
+  for (const nb::handle map : found) all.append(map);
+  if (sizing) {
+    counts = nb::cast<nb::list>(found[6].attr("tolist")());
+    int64_t rows = 0;
+    for (const nb::handle count : counts) rows += nb::cast<int64_t>(count);
+    for (size_t i = 0; i < 3; ++i) all[i] = all[i][nb::slice(static_cast<Py_ssize_t>(rows))];
+  }
+  all.append(counts);
+  return nb::tuple(all);
+}
+
 }  // namespace
 
 void bind_moe_layout(nb::module_& m) {
+  m.def("get_fused_mapping", &get_fused_mapping, "topk_idx"_a, "num_experts"_a,
+        "num_expanded_tokens"_a, "alignment"_a, "force_no_sync"_a = false,
+        "The fused layout of tokens with experts topk_idx [t, topk], int64, below 0 for none: the\n"
+        "maps (pos_to_expert, pos_to_token, pos_to_token_topk, token_topk_to_pos, expert_start,\n"
+        "expert_end, num_tokens_per_expert), int32, and a list. Within an expert's range, a\n"
+        "multiple of alignment, pairs ascend; padding is -1. num_expanded_tokens is the length of\n"
+        "the first three; for 0 without force_no_sync the host waits, they are as long as they\n"
+        "must be, and the list has num_tokens_per_expert, else nothing.");
   m.def(
       "expand_to_fused",
       [](const Array& x_, const Array& map_, const Array& experts_) {

@@ -39,6 +39,43 @@ def same_bits(found: "torch.Tensor", wanted: "torch.Tensor") -> bool:
     )
 
 
+@pytest.mark.parametrize(
+    "layout", [*LAYOUTS, (300, 2, 257, 1), (20000, 1, 1024, 1), (40000, 8, 4, 2)]
+)
+@pytest.mark.parametrize("alignment", [1, 64, 128])
+def test_get_fused_mapping(layout: tuple[int, ...], alignment: int) -> None:
+    chosen, experts = torch.from_numpy(some_experts(*layout)), layout[2]
+    on_gpu = chosen.cuda()
+    wanted = moe.get_fused_mapping(chosen, experts, 0, alignment)
+    rows = wanted[0].shape[0]
+    for size, no_sync in ((0, False), (rows, False), (rows + 300, True), (0, True)):
+        found = moe.get_fused_mapping(on_gpu, experts, size, alignment, no_sync)
+        wanted = moe.get_fused_mapping(chosen, experts, size, alignment, no_sync)
+        assert all(map(same_bits, found[:7], wanted[:7]))
+        assert found[7] == wanted[7]
+
+
+def test_mapping_in_a_cuda_graph() -> None:
+    chosen = torch.from_numpy(some_experts(501, 6, 9))
+    on_gpu = chosen.cuda()
+    stream = torch.cuda.Stream()
+    graphs = []
+    for size, no_sync in ((4000, False), (0, True)):
+        with torch.cuda.stream(stream):
+            moe.get_fused_mapping(on_gpu, 9, size, 16, no_sync)
+        stream.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            found = moe.get_fused_mapping(on_gpu, 9, size, 16, no_sync)
+        graphs.append((graph, found, size, no_sync))
+    other = torch.from_numpy(some_experts(501, 6, 9)[::-1].copy())
+    on_gpu.copy_(other)
+    for graph, found, size, no_sync in graphs:
+        graph.replay()
+        torch.cuda.synchronize()
+        assert all(map(same_bits, found[:7], moe.get_fused_mapping(other, 9, size, 16, no_sync)))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("h", WIDTHS)
 def test_expand_to_fused(layout: tuple[int, ...], h: int) -> None:

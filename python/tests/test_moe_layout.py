@@ -5,7 +5,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from moe_layouts import expanded, fused_mapping, some_experts
+from moe_layouts import Mapping, expanded, fused_mapping, some_experts
 
 from tilewright import moe
 
@@ -21,6 +21,95 @@ def random_bits(*shape: int, dtype: type) -> np.ndarray:
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# ---- get_fused_mapping ----
+def agrees(found: tuple, wanted: Mapping) -> None:
+    for name, a, b in zip(Mapping._fields, found, wanted, strict=False):
+        np.testing.assert_array_equal(np.asarray(a), b, err_msg=name)
+        assert str(a.dtype).endswith("int32"), name
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, (300, 2, 257), (20000, 1, 1024), (600, 9, 36)])
+@pytest.mark.parametrize("alignment", [1, 64, 128])
+def test_get_fused_mapping(layout: tuple[int, int, int], alignment: int) -> None:
+    experts, chosen = layout[2], some_experts(*layout)
+    wanted = fused_mapping(chosen, experts, alignment)
+    found = moe.get_fused_mapping(chosen, experts, 0, alignment)
+    agrees(found, wanted)
+    assert found[7] == wanted.num_tokens_per_expert.tolist()
+    rows = wanted.pos_to_expert.size
+    for size in (rows, rows + 40):
+        if size > 0:
+            found = moe.get_fused_mapping(chosen, experts, size, alignment)
+            agrees(found, fused_mapping(chosen, experts, alignment, size))
+            assert found[7] == []
+    found = moe.get_fused_mapping(chosen, experts, 0, alignment, force_no_sync=True)
+    empty = np.zeros(0, "int32")
+    agrees(found, Mapping(empty, empty, empty, *wanted[3:]))
+    assert found[7] == []
+
+
+def test_the_mapping_of_the_example() -> None:
+    found = moe.get_fused_mapping(EXAMPLE, num_experts=4, num_expanded_tokens=0, alignment=4)
+    assert [np.asarray(v).tolist() for v in found] == [
+        [0, -1, -1, -1, 1, 1, 1, -1, 3, -1, -1, -1],
+        [0, -1, -1, -1, 0, 1, 2, -1, 2, -1, -1, -1],
+        [1, -1, -1, -1, 0, 2, 5, -1, 4, -1, -1, -1],
+        [[4, 0], [5, -1], [8, 6]],
+        [0, 4, 8, 8],
+        [4, 8, 8, 12],
+        [4, 4, 0, 4],
+        [4, 4, 0, 4],
+    ]
+    ends = moe.get_fused_mapping(EXAMPLE, 4, 0, 1)[4:6]
+    assert [v.tolist() for v in ends] == [[0, 1, 4, 4], [1, 4, 4, 5]]
+
+
+def test_the_mapping_of_no_tokens() -> None:
+    none = np.zeros((0, 6), "int64")
+    found = moe.get_fused_mapping(none, 3, 0, 16)
+    assert [v.shape for v in found[:7]] == [(0,), (0,), (0,), (0, 6), (3,), (3,), (3,)]
+    assert found[7] == [0, 0, 0] and not np.concatenate(found[4:7]).any()
+    found = moe.get_fused_mapping(none, 3, 5, 16)
+    assert found[7] == [] and (np.stack(found[:3]) == -1).all()
+
+
+def test_the_mapping_of_tensors_of_torch() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    chosen = some_experts(43, 6, 32)
+    found = moe.get_fused_mapping(torch.from_numpy(chosen), 32, 0, 128)
+    agrees(tuple(v.numpy() for v in found[:7]), fused_mapping(chosen, 32, 128))
+    assert found[7] == found[6].tolist() and all(v.dtype == torch.int32 for v in found[:7])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"topk_idx": EXAMPLE.astype("int32")}, TypeError, "it must be i64"),
+        ({"topk_idx": EXAMPLE[0]}, ValueError, "it must have 2 dimensions"),
+        ({"topk_idx": EXAMPLE[:, ::2]}, ValueError, "strides [2, 2], it must be compact"),
+        ({"num_experts": 0}, ValueError, "num_experts is 0, it must be from 1 to 1024"),
+        ({"num_experts": 1025}, ValueError, "there are 1025 experts"),
+        ({"alignment": 0}, ValueError, "alignment is 0, it must be at least 1"),
+        ({"num_expanded_tokens": -1}, ValueError, "num_expanded_tokens is -1"),
+    ],
+)
+def test_what_does_not_fit_get_fused_mapping(change: dict, error: type, message: str) -> None:
+    arguments = {
+        "topk_idx": EXAMPLE,
+        "num_experts": 4,
+        "num_expanded_tokens": 0,
+        "alignment": 4,
+        **change,
+    }
+    with pytest.raises(error, match=re.escape(message)):
+        moe.get_fused_mapping(**arguments)
+
+
+def test_an_expert_that_there_is_not_stops_the_mapping() -> None:
+    with pytest.raises(RuntimeError, match="get_fused_mapping: expert 3 of 3"):
+        moe.get_fused_mapping(EXAMPLE, 3, 0, 4)
 
 
 # ---- expand_to_fused ----

@@ -53,6 +53,7 @@ def samples(device: str) -> dict[str, tuple]:
         "per_block_cast": (t(5, 256),),
         "cast_back": (t(5, 128).to(torch.int8), t(1, 2), "bf16", 32, 128),
         "per_token_cast_back": (t(5, 32).to(torch.int8), t(5, 2), "fp32", 32),
+        "get_fused_mapping": (ints(1, 0, -1, 1).view(2, 2), 3, 12, 4),
         "expand_to_fused": (t(2, 64), pos.view(2, 2), experts),
         "expand_to_fused_with_sf": (t(2, 64), t(2, 2), 32, pos.view(2, 2), experts, True),
         "reduce_fused": (t(4, 256), t(2, 2), pos.view(2, 2), "e4m3", t(1), t(4)),

@@ -3,6 +3,7 @@
 from ._tilewright import (
     expand_to_fused,
     expand_to_fused_with_sf,
+    get_fused_mapping,
     normalize_weight,
     reduce_fused,
     topk_gate,
@@ -11,6 +12,7 @@ from ._tilewright import (
 __all__ = [
     "expand_to_fused",
     "expand_to_fused_with_sf",
+    "get_fused_mapping",
     "normalize_weight",
     "reduce_fused",
     "topk_gate",

@@ -205,6 +205,21 @@ _define(
 
 
 # ---- mixture of experts ----
+def _mapping(
+    topk_idx: torch.Tensor, num_experts: int, num_expanded_tokens: int, alignment: int
+) -> tuple[torch.Tensor, ...]:
+    shapes = 3 * [(num_expanded_tokens,)] + [topk_idx.shape] + 3 * [(num_experts,)]
+    return tuple(topk_idx.new_empty(shape, dtype=torch.int32) for shape in shapes)
+
+
+_define(
+    "get_fused_mapping(Tensor topk_idx, int num_experts, SymInt num_expanded_tokens, int alignment)"
+    " -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    lambda *arguments: moe.get_fused_mapping(*arguments, force_no_sync=True)[:7],
+    _mapping,
+)
+
+
 def _expanded_with_sf(
     x: torch.Tensor,
     sf: torch.Tensor,

@@ -30,6 +30,11 @@ OwnedTensor ints(DType dtype, const Shape& shape, const Ints& list) {
   return t;
 }
 
+Ints as_ints(const Tensor& t) {
+  const std::vector<double> v = values(t);
+  return {v.begin(), v.end()};
+}
+
 /// Experts that t tokens chose, topk different ones each, of which some are on other ranks: -1.
 Ints some_experts(int64_t t, int64_t topk, int64_t experts, uint64_t seed = 1) {
   std::mt19937_64 random(seed);
@@ -72,6 +77,187 @@ OwnedTensor untouched(DType dtype, const Shape& shape) {
   OwnedTensor t(dtype, shape);
   std::memset(t->data(), 0x55, static_cast<size_t>(t->bytes()));
   return t;
+}
+
+// ---- get_fused_mapping ----
+
+/// Memory for the maps, with some behind each that must stay.
+struct MapTensors {
+  MapTensors(int64_t t, int64_t topk, int64_t experts, int64_t np) {
+    const Shape shapes[] = {
+        {np},      {np},      {np},      {t, topk},
+        {experts}, {experts}, {experts}, kernels::fused_mapping_scratch(t * topk, experts)};
+    for (const Shape& shape : shapes) {
+      memory.push_back(untouched(i32, {shape.numel() + 1}));
+      views.push_back(memory.back()->slice(0, 0, shape.numel()).reshape(shape));
+    }
+  }
+  kernels::FusedMapping on(Where where) const {
+    std::vector<Tensor> v;
+    for (const Tensor& t : views) v.push_back(test::on(where, t));
+    return {v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
+  }
+  Tensor scratch(Where where) const { return test::on(where, views[7]); }
+  std::vector<Ints> lists() const {
+    std::vector<Ints> all;
+    for (size_t i = 0; i < 7; ++i) all.push_back(as_ints(views[i]));
+    return all;
+  }
+  bool stayed_inside() const {
+    return std::all_of(memory.begin(), memory.end(), [](const OwnedTensor& m) {
+      return m->data_as<int32_t>()[m->numel() - 1] == 0x55555555;
+    });
+  }
+  std::vector<OwnedTensor> memory;
+  std::vector<Tensor> views;
+};
+
+/// np < 0: as many positions as there are.
+void check_mapping(const Ints& chosen, int64_t topk, int64_t experts, int64_t alignment,
+                   int64_t np = -1, Where where = Where::cpu) {
+  const auto t = static_cast<int64_t>(chosen.size()) / topk;
+  const auto wanted = reference::fused_mapping(chosen, topk, experts, alignment);
+  const auto resized = [&](Ints list) {
+    if (np >= 0) list.resize(static_cast<size_t>(np), -1);
+    return list;
+  };
+  const MapTensors maps(t, topk, experts,
+                        np < 0 ? static_cast<int64_t>(wanted.pos_to_expert.size()) : np);
+  kernels::get_fused_mapping(on(where, ints(i64, {t, topk}, chosen)), alignment, maps.on(where),
+                             maps.scratch(where));
+  const std::vector<Ints> lists = {resized(wanted.pos_to_expert),
+                                   resized(wanted.pos_to_token),
+                                   resized(wanted.pos_to_token_topk),
+                                   wanted.token_topk_to_pos,
+                                   wanted.start,
+                                   wanted.end,
+                                   wanted.count};
+  const std::string what = format("{}: {} x {} of {}, alignment {}, {} positions", name_of(where),
+                                  t, topk, experts, alignment, np);
+  EXPECT_EQ(maps.lists(), lists) << what;
+  EXPECT_TRUE(maps.stayed_inside()) << what;
+}
+
+TEST(GetFusedMapping, IsTheReference) {
+  for (const int64_t alignment : {1, 16, 64, 128}) {
+    for (const int64_t topk : {1, 2, 6, 8, 9}) {
+      check_mapping(some_experts(401, topk, 9), topk, 9, alignment);
+      check_mapping(some_experts(57, topk, 32), topk, 32, alignment);
+    }
+  }
+  for (const int64_t experts : {1, 7, 256, 257, 1024}) {
+    check_mapping(some_experts(700, 2, experts), 2, experts, 16);
+    check_mapping({}, 2, experts, 16);
+  }
+  check_mapping(some_experts(40000, 8, 4), 8, 4, 128);  // more chunks than a strip has
+}
+
+TEST(GetFusedMapping, IsTheReferenceOnThreads) {
+  {
+    const Where where = Where::twin;
+    check_mapping(some_experts(100, 6, 9), 6, 9, 16, -1, where);
+    check_mapping(some_experts(300, 1, 257), 1, 257, 1, -1, where);
+    check_mapping(some_experts(3, 33, 40), 33, 40, 4, 700, where);
+    check_mapping({}, 1, 1, 1, 5, where);
+    check_mapping({}, 1, 1, 1, 0, where);
+    check_mapping(some_experts(100, 6, 9), 6, 9, 16, 0, where);
+  }
+}
+
+TEST(GetFusedMapping, OfOneExpertForAllOrForNone) {
+  for (const Where where : {Where::cpu, Where::twin}) {
+    check_mapping(Ints(600, 3), 6, 7, 16, -1, where);
+    check_mapping(Ints(600, -1), 6, 7, 16, -1, where);
+    check_mapping(Ints(600, INT64_MIN), 6, 7, 16, 20, where);
+    check_mapping({4, -5, -1, INT64_MIN, 4, 4}, 2, 7, 4, -1, where);  // an expert twice
+  }
+}
+
+TEST(GetFusedMapping, MapsOfPositionsMayHaveAnyLength) {
+  const Ints chosen = some_experts(100, 6, 9);
+  const auto sum =
+      static_cast<int64_t>(reference::fused_mapping(chosen, 6, 9, 16).pos_to_expert.size());
+  for (const int64_t np : {sum, sum + 1, sum + 5000, sum - 20, int64_t{1}, int64_t{0}}) {
+    check_mapping(chosen, 6, 9, 16, np);
+  }
+  for (const int64_t np : {0, 1, 700}) check_mapping({}, 3, 5, 16, np);
+}
+
+TEST(GetFusedMapping, TheExampleOfItsContract) {
+  for (const Where where : {Where::cpu, Where::twin}) {
+    const MapTensors maps(3, 2, 4, kernels::most_fused_rows(6, 4, 4));
+    kernels::get_fused_mapping(on(where, ints(i64, {3, 2}, {1, 0, 1, -1, 3, 1})), 4, maps.on(where),
+                               maps.scratch(where));
+    EXPECT_EQ(maps.lists(),
+              (std::vector<Ints>{{0, -1, -1, -1, 1, 1, 1, -1, 3, -1, -1, -1, -1, -1, -1, -1},
+                                 {0, -1, -1, -1, 0, 1, 2, -1, 2, -1, -1, -1, -1, -1, -1, -1},
+                                 {1, -1, -1, -1, 0, 2, 5, -1, 4, -1, -1, -1, -1, -1, -1, -1},
+                                 {4, 0, 5, -1, 8, 6},
+                                 {0, 4, 8, 8},
+                                 {4, 8, 8, 12},
+                                 {4, 4, 0, 4}}));
+  }
+}
+
+TEST(GetFusedMapping, StopsAtAnExpertThatThereIsNot) {
+  const MapTensors maps(2, 2, 4, 8);
+  const std::string error = error_of([&] {
+    kernels::get_fused_mapping(ints(i64, {2, 2}, {0, 1, 4, -1}), 1, maps.on(Where::cpu),
+                               maps.scratch(Where::cpu));
+  });
+  EXPECT_NE(error.find("get_fused_mapping: expert 4 of 4"), std::string::npos) << error;
+  EXPECT_TRUE(maps.stayed_inside());
+}
+
+TEST(GetFusedMapping, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor idx(i64, {3, 2}), idx_32(i32, {3, 2}), flat(i64, {6}), gaps(i64, {3, 4});
+  const MapTensors maps(3, 2, 4, 8);
+  const auto error = [&](const Tensor& topk_idx, int64_t alignment,
+                         const kernels::FusedMapping& out) {
+    return error_of(
+        [&] { kernels::get_fused_mapping(topk_idx, alignment, out, maps.scratch(Where::cpu)); });
+  };
+  const kernels::FusedMapping good = maps.on(Where::cpu);
+  EXPECT_EQ(error(idx_32, 1, good), "get_fused_mapping: topk_idx is i32 [3, 2], it must be i64");
+  EXPECT_EQ(error(flat, 1, good),
+            "get_fused_mapping: topk_idx is i64 [6], it must have 2 dimensions");
+  EXPECT_EQ(error(test::with_row_gap(gaps, 2), 1, good),
+            "get_fused_mapping: topk_idx is i64 [3, 2] strides [4, 1], it must be compact");
+  for (const int64_t alignment : {int64_t{0}, int64_t{1} << 31}) {
+    EXPECT_EQ(error(idx, alignment, good),
+              format("get_fused_mapping: the alignment is {}, it must be from 1 to 2147483647",
+                     alignment));
+  }
+  for (const int64_t experts : {0, 1025}) {
+    EXPECT_EQ(
+        error(idx, 1, MapTensors(3, 2, experts, 8).on(Where::cpu)),
+        format("get_fused_mapping: there are {} experts, there must be from 1 to 1024", experts));
+  }
+  kernels::FusedMapping bad = good;
+  bad.pos_to_token = good.expert_start;
+  EXPECT_EQ(error(idx, 1, bad),
+            "get_fused_mapping: pos_to_token is i32 [4], it must be [8] like pos_to_expert");
+  bad = good;
+  bad.token_topk_to_pos = good.pos_to_expert;
+  EXPECT_EQ(error(idx, 1, bad),
+            "get_fused_mapping: token_topk_to_pos is i32 [8], it must be [3, 2] like topk_idx");
+  bad = good;
+  bad.expert_end = flat;
+  EXPECT_EQ(error(idx, 1, bad), "get_fused_mapping: expert_end is i64 [6], it must be i32");
+  const Tensor part = maps.scratch(Where::cpu).slice(1, 0, 1);
+  EXPECT_EQ(error_of([&] { kernels::get_fused_mapping(idx, 1, good, part); }),
+            "get_fused_mapping: scratch is i32 [4, 1] strides [2, 1], it must be [4, 2] of "
+            "fused_mapping_scratch()");
+  const Tensor huge(flat->data(), i64, {int64_t{1} << 30, 2});
+  EXPECT_EQ(error(huge, 1, good),
+            "get_fused_mapping: topk_idx is i64 [1073741824, 2], the maps have room for 2147483647 "
+            "pairs");
+}
+
+TEST(GetFusedMapping, BecomesCubins) {
+  const test::AlsoToCubin cubins;
+  if (!cubins.skip_reason().empty()) GTEST_SKIP() << cubins.skip_reason();
+  check_mapping(some_experts(10, 6, 9), 6, 9, 16, -1, Where::twin);
 }
 
 // ---- expand_to_fused ----

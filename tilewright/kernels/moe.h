@@ -37,6 +37,30 @@ struct NormalizeWeightArgs {
 void normalize_weight(const Tensor& weights, const Tensor& denominator, const Tensor& normalized,
                       const NormalizeWeightArgs& args = {}, Stream stream = {});
 
+// ---- the fused layout ----
+
+/// The maps of the layout, all i32: of position p the expert, the token i and the pair
+/// i * topk + k, of the pair the position; and by expert start, end, and the rows between.
+struct FusedMapping {
+  Tensor pos_to_expert, pos_to_token, pos_to_token_topk;   // [np]
+  Tensor token_topk_to_pos;                                // [t, topk]
+  Tensor expert_start, expert_end, num_tokens_per_expert;  // [experts]
+};
+
+/// The layout of tokens with experts topk_idx [t, topk] i64, below 0 for none; an expert that there
+/// isn't stops the kernel. Ranges follow each other from 0 on, each a multiple of `alignment` long;
+/// within one, pairs ascend. The maps of positions are -1 elsewhere, and may have any length:
+/// positions behind it are left out, though token_topk_to_pos and start and end tell them.
+/// There are 1 to 1024 experts. scratch: i32 of the shape below, for the time of the call.
+void get_fused_mapping(const Tensor& topk_idx, int64_t alignment, const FusedMapping& maps,
+                       const Tensor& scratch, Stream stream = {});
+Shape fused_mapping_scratch(int64_t pairs, int64_t experts);
+
+/// A length of the maps that suffices for any choice of experts, a multiple of the alignment.
+inline int64_t most_fused_rows(int64_t pairs, int64_t experts, int64_t alignment) {
+  return (pairs + (alignment - 1) * experts) / alignment * alignment;
+}
+
 // ---- from tokens to the rows of experts, and back ----
 
 /// out[p, :] = x[i, :] for each p = token_topk_to_pos[i, k], bit for bit; 0 where pos_to_expert[p]
