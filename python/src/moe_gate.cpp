@@ -1,17 +1,115 @@
 // tilewright/kernels/moe.h: which experts a token goes to.
+#include <utility>
+
 #include "bind.h"
+#include "tilewright/base/error.h"
+#include "tilewright/base/format.h"
+#include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe.h"
 
 namespace tw::python {
+namespace {
+
+/// A result [tokens, columns], which the kernel takes the number of columns from.
+Tensor choices(Call& call, const char* f, const char* name, const MaybeArray& out, DType dtype,
+               const Shape& shape) {
+  const Tensor result = call.output(name, out, dtype, shape);
+  kernels::check_shape(f, {name, result}, shape);
+  return result;
+}
+
+void check_num_topk(const char* f, int64_t num_topk) {
+  TW_REQUIRE(num_topk >= 1, "{}: num_topk is {}, it must be at least 1", f, num_topk);
+}
+
+/// Shared experts that tokens are sent to like routed ones.
+int64_t shared_experts(const char* f, bool use_shared_as_routed, int64_t num_shared_experts) {
+  if (!use_shared_as_routed) return 0;
+  TW_REQUIRE(num_shared_experts == 1 || num_shared_experts == 2,
+             "{}: num_shared_experts is {}, it must be 1 or 2", f, num_shared_experts);
+  return num_shared_experts;
+}
+
+/// The two entries of `out`, None where it is None.
+std::pair<MaybeArray, MaybeArray> entries(const char* f, nb::handle out) {
+  MaybeArray idx, weights;
+  idx.object = weights.object = nb::none();
+  if (out.is_none()) return {idx, weights};
+  if (!nb::isinstance<nb::tuple>(out) || nb::len(out) != 2) {
+    throw nb::type_error(format("{}: out must be a tuple (topk_idx, topk_weights)", f).c_str());
+  }
+  idx.object = PyTuple_GetItem(out.ptr(), 0);
+  weights.object = PyTuple_GetItem(out.ptr(), 1);
+  return {idx, weights};
+}
+
+/// An array that the function also writes, but doesn't return.
+std::optional<Tensor> updated(Call& call, const char* name, const MaybeArray& array) {
+  if (!array) return {};
+  return call.output(name, array, std::nullopt, /*returned=*/false);
+}
+
+nb::any moe_topk_gate_forward(const Array& logits_, int64_t num_topk, bool use_shared_as_routed,
+                              int64_t num_shared_experts, double routed_scaling_factor,
+                              int64_t ep_rank, const std::string& scoring_func,
+                              const MaybeArray& mask_, const MaybeArray& bias_,
+                              const MaybeArray& image_bias_, const MaybeArray& image_token_mask_,
+                              const MaybeArray& fix_routing_mask_,
+                              const MaybeArray& to_physical_map_, const MaybeArray& logical_count_,
+                              const MaybeArray& unmapped_topk_idx_, const MaybeArray& force_random_,
+                              nb::handle out, const MaybeArray& scores_) {
+  constexpr const char* f = "moe_topk_gate_forward";
+  TW_REQUIRE(scoring_func == "sqrtsoftplus", "{}: scoring_func is '{}', it must be 'sqrtsoftplus'",
+             f, scoring_func);
+  check_num_topk(f, num_topk);
+  Call call(f);
+  const Tensor logits = call.input("logits", logits_);
+  const auto mask = call.input("mask", mask_), bias = call.input("bias", bias_),
+             image_bias = call.input("image_bias", image_bias_),
+             image_token_mask = call.input("image_token_mask", image_token_mask_),
+             fix_routing_mask = call.input("fix_routing_mask", fix_routing_mask_),
+             to_physical_map = call.input("to_physical_map", to_physical_map_),
+             logical_count = call.input("logical_count", logical_count_),
+             force_random = call.input("force_random", force_random_);
+  const auto unmapped_topk_idx = updated(call, "unmapped_topk_idx", unmapped_topk_idx_),
+             scores = updated(call, "scores", scores_);
+  const int64_t shared = shared_experts(f, use_shared_as_routed, num_shared_experts);
+  const Shape shape{dim_or_0(logits, 0), num_topk + shared};
+  const auto [idx_, weights_] = entries(f, out);
+  const Tensor idx = choices(call, f, "topk_idx", idx_, i64, shape),
+               weights = choices(call, f, "topk_weights", weights_, f32, shape);
+  call.run([&](Stream stream) {
+    kernels::moe_topk_gate_forward(
+        logits, idx, weights,
+        {.num_shared_experts = shared,
+         .routed_scaling_factor = static_cast<float>(routed_scaling_factor),
+         .mask = pointer(mask),
+         .bias = pointer(bias),
+         .image_bias = pointer(image_bias),
+         .image_token_mask = pointer(image_token_mask),
+         .fix_routing_mask = pointer(fix_routing_mask),
+         .to_physical_map = pointer(to_physical_map),
+         .logical_count = pointer(logical_count),
+         .ep_rank = ep_rank,
+         .unmapped_topk_idx = pointer(unmapped_topk_idx),
+         .force_random = pointer(force_random),
+         .scores = pointer(scores)},
+        stream);
+  });
+  return call.result();
+}
+
+}  // namespace
 
 void bind_moe_gate(nb::module_& m) {
   m.def(
       "topk_gate",
       [](const Array& scores_, int64_t num_topk, const MaybeArray& out) {
-        Call call("topk_gate");
+        constexpr const char* f = "topk_gate";
+        check_num_topk(f, num_topk);
+        Call call(f);
         const Tensor scores = call.input("scores", scores_);
-        const Tensor idx =
-            call.output("out", out, i64, {dim_or_0(scores, 0), std::max<int64_t>(num_topk, 0)});
+        const Tensor idx = choices(call, f, "out", out, i64, {dim_or_0(scores, 0), num_topk});
         call.run([&](Stream stream) { kernels::topk_gate(scores, idx, stream); });
         return call.result();
       },
@@ -20,6 +118,23 @@ void bind_moe_gate(nb::module_& m) {
       "[tokens, num_topk]; of equal ones the lower comes first. scores: f32 [tokens, experts], "
       "all\n"
       "finite.");
+  m.def(
+      "moe_topk_gate_forward", &moe_topk_gate_forward, "logits"_a, "num_topk"_a,
+      "use_shared_as_routed"_a, "num_shared_experts"_a, "routed_scaling_factor"_a, "ep_rank"_a,
+      "scoring_func"_a = "sqrtsoftplus", "mask"_a = nb::none(), "bias"_a = nb::none(),
+      "image_bias"_a = nb::none(), "image_token_mask"_a = nb::none(),
+      "fix_routing_mask"_a = nb::none(), "to_physical_map"_a = nb::none(),
+      "logical_count"_a = nb::none(), "unmapped_topk_idx"_a = nb::none(),
+      "force_random"_a = nb::none(), "out"_a = nb::none(), "scores"_a = nb::none(),
+      "(topk_idx, topk_weights): the num_topk experts of each token with the highest\n"
+      "sqrt(softplus(logits)) + bias, and their scores without bias, divided by the sum of these\n"
+      "and multiplied by routed_scaling_factor; with use_shared_as_routed also the shared\n"
+      "experts, with weight 1. logits: f32 [tokens, experts]. mask: tokens without it get -1 and\n"
+      "0. image_bias takes the place of bias where image_token_mask is true. fix_routing_mask:\n"
+      "tokens whose experts unmapped_topk_idx gives, which also gets those of the others.\n"
+      "to_physical_map, logical_count: the places of each expert's duplicates. force_random:\n"
+      "tokens that get any experts and weights. scores: gets the scores. out: (topk_idx,\n"
+      "topk_weights).");
   m.def(
       "normalize_weight",
       [](const Array& topk_weights, bool wide_rows, const MaybeArray& out) {

@@ -41,9 +41,14 @@ def test_topk_gate_is_a_stable_sort(tokens: int, experts: int, k: int) -> None:
 
 def test_topk_gate_rejects_what_does_not_fit() -> None:
     scores = random(3, 64)
-    for k in (-1, 0, 33, 40):
+    for k in (-1, 0):
+        with pytest.raises(ValueError, match=f"num_topk is {k}, it must be at least 1"):
+            moe.topk_gate(scores, k)
+    for k in (33, 40):
         with pytest.raises(ValueError, match="it must be from 1 to 32 for 64 experts"):
             moe.topk_gate(scores, k)
+    with pytest.raises(ValueError, match=re.escape("out is i64 [3, 6], it must be [3, 5]")):
+        moe.topk_gate(scores, 5, out=np.empty((3, 6), "int64"))
     with pytest.raises(ValueError, match="it must have 2 dimensions"):
         moe.topk_gate(scores[0], 3)
     with pytest.raises(TypeError, match="scores is f64"):
@@ -81,3 +86,138 @@ def test_normalize_weight_of_wide_rows() -> None:
         wanted = wanted + weights[:, j]
     np.testing.assert_array_equal(sums, wanted)
     np.testing.assert_array_equal(normalized, weights / sums[:, None])
+
+
+# ---- moe_topk_gate_forward ----
+def sqrt_softplus(x: np.ndarray) -> np.ndarray:
+    x = x.astype("float64")
+    return np.sqrt(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))).astype("float32")
+
+
+def some_gate(tokens: int, experts: int, k: int, shared: int) -> dict:
+    """Arguments with every option; for each token one of them counts."""
+    turn = np.arange(tokens) % 5
+    counts = np.arange(experts + shared, dtype="int32") % 3 + 1
+    places = np.full((experts + shared, 3), -1, "int32")
+    places[np.arange(3) < counts[:, None]] = np.arange(counts.sum())
+    return {
+        "logits": random(tokens, experts),
+        "num_topk": k,
+        "use_shared_as_routed": shared > 0,
+        "num_shared_experts": shared,
+        "routed_scaling_factor": 1.5,
+        "ep_rank": 3,
+        "mask": turn != 0,
+        "bias": random(experts, seed=1),
+        "image_bias": random(experts, seed=2),
+        "image_token_mask": np.arange(tokens) % 2 == 0,
+        "fix_routing_mask": turn == 1,
+        "to_physical_map": places,
+        "logical_count": counts,
+        "unmapped_topk_idx": np.tile(np.arange(k)[::-1] * 2, (tokens, 1)),
+        "force_random": turn == 2,
+        "scores": np.empty((tokens, experts), "float32"),
+    }
+
+
+def check_gate(args: dict, idx: np.ndarray, weights: np.ndarray) -> None:
+    u, k, fixed = args["scores"], args["num_topk"], args["fix_routing_mask"]
+    experts, slots = u.shape[1], idx.shape[1]
+    forced = args["mask"] & args["force_random"]
+    routed = args["mask"] & ~forced
+    np.testing.assert_allclose(u[routed], sqrt_softplus(args["logits"][routed]), rtol=1e-6)
+    assert not u[~routed].any()
+    keys = u + np.where(args["image_token_mask"][:, None], args["image_bias"], args["bias"])
+    given = np.arange(k)[::-1] * 2
+    chosen = np.where(fixed[:, None], given, best(keys, k))
+    np.testing.assert_array_equal(args["unmapped_topk_idx"][routed], chosen[routed])
+    assert (args["unmapped_topk_idx"][~routed] == -1).all()
+
+    logical = np.hstack([chosen, np.tile(np.arange(experts, experts + slots - k), (len(u), 1))])
+    turn = 3 + 23333 * np.arange(len(u))[:, None]
+    physical = args["to_physical_map"][logical, turn % args["logical_count"][logical]]
+    np.testing.assert_array_equal(idx[routed], physical[routed])
+    of_chosen = np.take_along_axis(u, chosen, 1)
+    wanted = np.ones(idx.shape, "float32")
+    with np.errstate(invalid="ignore"):
+        wanted[:, :k] = of_chosen / denominator(of_chosen)[:, None] * np.float32(1.5)
+    np.testing.assert_array_equal(weights[routed], wanted[routed])
+    assert (idx[~args["mask"]] == -1).all() and not weights[~args["mask"]].any()
+    assert ((idx[forced] >= 0) & (idx[forced] < args["logical_count"].sum())).all()
+    assert all(len(set(row)) == slots for row in idx[forced].tolist())
+    assert ((weights[forced] > 0) & (weights[forced] <= 1)).all()
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 67])
+@pytest.mark.parametrize(("experts", "k", "shared"), [(72, 6, 1), (256, 8, 2), (16, 6, 0)])
+def test_moe_topk_gate_forward(tokens: int, experts: int, k: int, shared: int) -> None:
+    args = some_gate(tokens, experts, k, shared)
+    idx, weights = moe.moe_topk_gate_forward(**args)
+    assert idx.shape == weights.shape == (tokens, k + shared)
+    check_gate(args, idx, weights)
+    again = some_gate(tokens, experts, k, shared)
+    out = (np.empty_like(idx), np.empty_like(weights))
+    got = moe.moe_topk_gate(**again, out=out)
+    assert got[0] is out[0] and got[1] is out[1]
+    for a, b in ((out[0], idx), (out[1], weights)):
+        np.testing.assert_array_equal(a, b)
+    for name in ("scores", "unmapped_topk_idx"):
+        np.testing.assert_array_equal(again[name], args[name])
+
+
+def test_moe_topk_gate_forward_takes_its_arguments_by_position() -> None:
+    logits = random(3, 16)
+    idx, weights = moe.moe_topk_gate_forward(logits, 2, False, 1, 1.0, 0, "sqrtsoftplus")
+    np.testing.assert_array_equal(idx, best(sqrt_softplus(logits), 2))
+    np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-6)
+
+
+def test_unmapped_topk_idx_may_have_gaps_between_rows() -> None:
+    logits, storage = random(3, 16), np.full((3, 9), 7)
+    unmapped = storage[:, 2:6]
+    idx, _ = moe.moe_topk_gate(logits, 4, False, 0, 1.0, 0, unmapped_topk_idx=unmapped)
+    np.testing.assert_array_equal(unmapped, idx)
+    assert (storage[:, :2] == 7).all() and (storage[:, 6:] == 7).all()
+
+
+def test_forced_experts_are_uniform() -> None:
+    tokens, experts, k = 4096, 32, 6
+    idx, weights = moe.moe_topk_gate(
+        random(tokens, experts), k, False, 0, 1.0, 0, force_random=np.ones(tokens, bool)
+    )
+    counts = np.bincount(idx.ravel(), minlength=experts)
+    mean = tokens * k / experts
+    assert ((counts - mean) ** 2 / mean).sum() < 4 * (experts - 1)
+    assert abs(weights.mean() - 0.5) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scoring_func": "sigmoid"}, "scoring_func is 'sigmoid', it must be 'sqrtsoftplus'"),
+        ({"num_shared_experts": 3}, "num_shared_experts is 3, it must be 1 or 2"),
+        ({"num_topk": 0}, "num_topk is 0, it must be at least 1"),
+        ({"num_topk": 32}, "32 experts of a token and 1 shared ones are more than 32"),
+        ({"ep_rank": -1}, "ep_rank is -1, with to_physical_map it must be 0 or more"),
+        ({"image_bias": None}, "image_token_mask is given without image_bias"),
+        ({"logical_count": None}, "to_physical_map is given without logical_count"),
+        ({"unmapped_topk_idx": None}, "fix_routing_mask is given without unmapped_topk_idx"),
+        ({"mask": np.ones(4, bool)}, "mask is bool [4], it must be [5] [tokens]"),
+        (
+            {"out": (np.empty((5, 8), "int64"), np.empty((5, 8), "float32"))},
+            "topk_idx is i64 [5, 8], it must be [5, 7]",
+        ),
+    ],
+)
+def test_what_does_not_fit_a_gate_is_an_error(options: dict, message: str) -> None:
+    args = {**some_gate(5, 72, 6, 1), **options}
+    with pytest.raises(ValueError, match=re.escape(f"moe_topk_gate_forward: {message}")):
+        moe.moe_topk_gate_forward(**args)
+
+
+def test_wrong_kinds_are_type_errors() -> None:
+    logits = random(3, 16)
+    with pytest.raises(TypeError, match="mask is u8"):
+        moe.moe_topk_gate(logits, 2, False, 0, 1.0, 0, mask=np.ones(3, "uint8"))
+    with pytest.raises(TypeError, match="out must be a tuple"):
+        moe.moe_topk_gate(logits, 2, False, 0, 1.0, 0, out=np.empty((3, 2), "int64"))

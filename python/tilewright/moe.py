@@ -4,15 +4,20 @@ from ._tilewright import (
     expand_to_fused,
     expand_to_fused_with_sf,
     get_fused_mapping,
+    moe_topk_gate_forward,
     normalize_weight,
     reduce_fused,
     topk_gate,
 )
 
+moe_topk_gate = moe_topk_gate_forward
+
 __all__ = [
     "expand_to_fused",
     "expand_to_fused_with_sf",
     "get_fused_mapping",
+    "moe_topk_gate",
+    "moe_topk_gate_forward",
     "normalize_weight",
     "reduce_fused",
     "topk_gate",

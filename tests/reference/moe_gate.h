@@ -32,4 +32,57 @@ inline float denominator(const std::vector<float>& weights) {
   return y[0] + 1e-20F;
 }
 
+/// Weights of experts with these scores.
+inline std::vector<float> routed_weights(const std::vector<float>& scores, float scale) {
+  const float sum = denominator(scores);
+  std::vector<float> weights;
+  for (const float u : scores) weights.push_back((u / sum) * scale);
+  return weights;
+}
+
+/// Philox 4x32 with 10 rounds (Salmon et al., Parallel random numbers: as easy as 1, 2, 3).
+inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ key[0], static_cast<uint32_t>(b),
+         static_cast<uint32_t>(a >> 32) ^ c[3] ^ key[1], static_cast<uint32_t>(a)};
+    key = {key[0] + 0x9E3779B9, key[1] + 0xBB67AE85};
+  }
+  return c;
+}
+
+/// Any `slots` of n experts for a token, and any weights.
+struct Forced {
+  std::vector<int64_t> ids;
+  std::vector<float> weights;
+};
+inline Forced forced(int64_t token, int64_t slots, int64_t n, int64_t rank) {
+  Forced result;
+  std::vector<int64_t> left(static_cast<size_t>(n));
+  std::iota(left.begin(), left.end(), int64_t{0});
+  for (int64_t slot = 0; slot < slots; ++slot) {
+    const auto q = static_cast<uint64_t>(32 * token + slot), r = static_cast<uint64_t>(rank);
+    const auto words = philox({0, 0, static_cast<uint32_t>(q), static_cast<uint32_t>(q >> 32)},
+                              {static_cast<uint32_t>(r), static_cast<uint32_t>(r >> 32)});
+    const auto at = left.begin() + words[1] % static_cast<uint32_t>(n - slot);
+    result.ids.push_back(*at);
+    left.erase(at);
+    result.weights.push_back(static_cast<float>(words[0]) * 0x1p-32F + 0x1p-33F);
+  }
+  return result;
+}
+
+/// Where an expert's duplicates are, `most` entries each.
+struct Duplicates {
+  int64_t most = 0;
+  std::vector<int32_t> places, counts;
+
+  int64_t physical(int64_t expert, int64_t token, int64_t rank) const {
+    if (counts.empty()) return expert;
+    return places[static_cast<size_t>(expert * most + (rank + token * 23333) %
+                                                          counts[static_cast<size_t>(expert)])];
+  }
+  int64_t total() const { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
+};
+
 }  // namespace tw::reference

@@ -27,6 +27,42 @@ namespace tw::kernels {
 /// kernel. scores: [t, e] f32; idx: [t, k] i64, k from 1 to 32 and at most e.
 void topk_gate(const Tensor& scores, const Tensor& idx, Stream stream = {});
 
+/// What a gate may be told, beyond the experts' logits. Tensors that are null are left out.
+struct MoeTopkGateArgs {
+  int64_t num_shared_experts = 0;  // s experts that each token has, 0 to 2, numbered from e on
+  float routed_scaling_factor = 1;
+  const Tensor* mask = nullptr;  // [t] bool: false for tokens that have no experts
+  /// Added to scores for the choice alone: [e] f32. -inf keeps an expert from being chosen.
+  const Tensor* bias = nullptr;
+  /// The bias of those tokens of which the mask is true: [e] f32 and [t] bool.
+  const Tensor *image_bias = nullptr, *image_token_mask = nullptr;
+  /// [t] bool: true for tokens whose experts unmapped_topk_idx gives.
+  const Tensor* fix_routing_mask = nullptr;
+  /// [e + s, d] i32 and [e + s] i32: the places of each expert's duplicates, so many of the d. Then
+  /// idx has for token i place (ep_rank + 23333 i) mod count of each expert, ep_rank 0 or more.
+  const Tensor *to_physical_map = nullptr, *logical_count = nullptr;
+  int64_t ep_rank = 0;
+  /// [t, k] i64 at any row stride, also written: the chosen experts of 0 to e - 1.
+  const Tensor* unmapped_topk_idx = nullptr;
+  /// [t] bool: true for tokens that get any k + s of n places, n the sum of logical_count or e + s,
+  /// and any weights in (0, 1]. They depend on the token and ep_rank alone.
+  const Tensor* force_random = nullptr;
+  const Tensor* scores = nullptr;  // [t, e] f32, written: u
+};
+
+/// idx, weights = the k best experts of each token by the keys u + bias, u = sqrt(softplus(logit)),
+/// with weights u / D(u of the chosen) * routed_scaling_factor; and behind them the shared ones,
+/// with weight 1. In f32; u within 4 ulp, by which devices may differ.
+///
+/// A token whose mask is false has idx and unmapped_topk_idx -1, weights and scores 0; of others
+/// force_random counts first, then fix_routing_mask. Tokens of force_random have unmapped_topk_idx
+/// -1 and scores 0. Where logits count they must be finite, else the kernel stops; so it does for
+/// given experts outside, and for a token that less than k keys above -inf are left to.
+/// logits: [t, e] f32, e a multiple of 4; idx: [t, k + s] i64, k + s at most 32; weights: the same
+/// in f32.
+void moe_topk_gate_forward(const Tensor& logits, const Tensor& idx, const Tensor& weights,
+                           const MoeTopkGateArgs& args = {}, Stream stream = {});
+
 struct NormalizeWeightArgs {
   /// Rows of more than 32 weights are legal, and summed up from left to right, from 1e-20 on.
   bool wide_rows = false;

@@ -1,6 +1,7 @@
 // The best elements of rows, by integers that order them: what kernels that select share.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace tw::kernels {
 /// An integer that orders as the number x does, in the low bits of an i32 as many as x has; both
 /// zeros are 0. x: f32 or bf16, f16.
 Expr ordered(const Expr& x);
+/// That of the f32 -inf.
+constexpr int32_t kOrderedMinusInfinity = INT32_MIN + 0x7FFFFF;
 
 /// What is sought: the `count` largest of each of `rows` rows of `h` keys.
 struct Search {

@@ -1,0 +1,196 @@
+// idx, weights = the best experts of each token by sqrt(softplus(logits)) + bias, and their scores
+// without bias, normalised; see moe.h.
+// Bound by instructions, as topk_gate; memory bound where scores are written.
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/moe.h"
+#include "tilewright/kernels/moe/experts.h"
+#include "tilewright/kernels/moe/optional.h"
+#include "tilewright/kernels/moe/scoring.h"
+#include "tilewright/kernels/moe/weights.h"
+#include "tilewright/kernels/select/best.h"
+
+namespace tw::kernels {
+namespace {
+
+/// What a token is, the first of these that holds.
+constexpr int32_t kMasked = 0, kForced = 1, kFixed = 2, kRouted = 3;
+
+// Tensors that a call may leave out are empty then: what is read outside of one has the value that
+// stands for its absence, what is written there goes nowhere.
+void dataflow(Builder& k) {
+  const Expr t = k.dim("t");
+  const int64_t e = k.constant("e"), count = k.constant("k"), slots = count + k.constant("shared");
+  const int64_t logical = e + slots - count, rows = k.tunable("rows", 1);
+  const Search search{rows, e, count};
+  const Buffer logits = k.input("logits", f32, {t, e});
+  const Buffer mask = k.input("mask", bool_, {k.dim("masks")});
+  const Expr forces = k.dim("forces");
+  const Buffer force = k.input("force_random", bool_, {forces});
+  const Buffer fix = k.input("fix_routing_mask", bool_, {k.dim("fixes")});
+  const Buffer bias = k.input("bias", f32, {k.dim("biases"), e});
+  const Buffer image_bias = k.input("image_bias", f32, {k.dim("image_biases"), e});
+  const Buffer image = k.input("image_token_mask", bool_, {k.dim("images")});
+  const Duplicates duplicates(k);
+  const Expr scale = k.scalar("routed_scaling_factor", f32);
+  const Buffer unmapped = k.inout("unmapped_topk_idx", i64, {k.dim("unmapped"), count},
+                                  {.strides = {k.dim("unmapped_row"), 1}});
+  const Buffer scores = k.inout("scores", f32, {k.dim("scored"), e});
+  const Buffer idx = k.output("idx", i64, {t, slots});
+  const Buffer weights = k.output("weights", f32, {t, slots});
+  safe_value(mask, true);
+  k.launch({cdiv(t, rows)}, [&](Expr block) {
+    const Expr row = let(block * rows);
+    const Buffer kind = fragment(i32, {rows, 1}, "kind");
+    parallel({rows, 1}, [&](Expr i, Expr j) {
+      const Expr at = row + i;
+      kind(i, j) = select(!mask(at) || at >= t, kMasked,
+                          select(force(at), kForced, select(fix(at), kFixed, kRouted)));
+    });
+
+    // 1. Scores of all experts, and the best of them.
+    const auto keys = [&](const Expr& i, const std::vector<Expr>& experts) {
+      std::vector<Expr> all;
+      Expr finite = true;
+      const Expr counts = let(kind(i, 0) >= kFixed), is_image = let(image(row + i));
+      for (const Expr& expert : experts) {
+        const Expr logit = let(select(counts, logits(row + i, expert), 0.0F));
+        finite = finite & isfinite(logit);
+        const Expr score = let(sqrt_softplus(logit));
+        scores(row + i, expert) = select(counts, score, 0.0F);
+        const Expr b = select(is_image, image_bias(0, expert), bias(0, expert));
+        all.push_back(ordered(score + b));
+      }
+      device_assert(finite, "moe_topk_gate_forward: a logit of this token isn't finite", {row + i});
+      return all;
+    };
+    const Found found = find_best(search, kMostChoices, keys);
+    parallel({rows, 1}, [&](Expr i, Expr j) {
+      device_assert(kind(i, j) != kRouted || found.last(i, j) > kOrderedMinusInfinity,
+                    "moe_topk_gate_forward: too few experts of this token have a key above -inf",
+                    {row + i});
+    });
+
+    // 2. The experts of each token: found, or given. Their scores are computed again.
+    const Buffer expert = fragment(i64, {rows, kMostChoices}, "expert");
+    const Buffer score = fragment(f32, {rows, kMostChoices}, "score");
+    parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
+      const Expr given =
+          let(if_else(kind(i, 0) == kFixed, unmapped(row + i, r), found.columns(i, r)));
+      const Expr is_routed = let(r < count && kind(i, 0) >= kFixed);
+      device_assert(!is_routed || (0 <= given && given < e),
+                    "moe_topk_gate_forward: no such expert of this token", {row + i, given});
+      expert(i, r) = select(r < count, given, e + r - count);
+      score(i, r) = if_else(is_routed, sqrt_softplus(logits(row + i, given)), 0.0F);
+    });
+    const Buffer sum = denominator(value(score)).fragment();
+    parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
+      if_(r < slots && kind(i, 0) != kForced, [&] {
+        const Expr at = row + i, exists = let(kind(i, 0) != kMasked);
+        if_(
+            exists,
+            [&] {
+              idx(at, r) = duplicates.physical(expert(i, r), at);
+              weights(at, r) = select(r < count, ieee::mul(score(i, r) / sum(i, 0), scale), 1.0F);
+            },
+            [&] {
+              idx(at, r) = -1;
+              weights(at, r) = 0.0F;
+            });
+        unmapped(at, r) = select(exists, expert(i, r), -1);
+      });
+    });
+
+    // 3. Tokens that get any experts: slot r the c-th of those that the slots before it left. The
+    // words depend on the token and the slot alone.
+    if_(forces > 0, [&] {
+      const Buffer listed = fragment(i32, {logical}, "listed"), total = fragment(i32, {1}, "total");
+      parallel({logical}, {.max_vector = 1}, [&](Expr j) { listed(j) = duplicates.counts(j); });
+      reduce_sum(listed, total, 0);
+      const Buffer left = shared(i32, {rows, kMostChoices}, "left");
+      parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
+        if_(r < slots && kind(i, 0) == kForced, [&] {
+          const Expr all = let(select(duplicates.exist, total(0), static_cast<int32_t>(logical)));
+          device_assert(all >= slots, "moe_topk_gate_forward: fewer experts than slots", {all});
+          const auto words = philox(cast(duplicates.rank, u64), 0, cast((row + i) * 32 + r, u64));
+          left(i, r) = cast(words[1] % cast(max(all - cast(r, i32), 1), u32), i32);
+          weights(row + i, r) = uniform(words[0]);
+        });
+      });
+      parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
+        if_(r < slots && kind(i, 0) == kForced, [&] {
+          Variable id = var(i32, left(i, r));
+          for (int64_t before = slots - 1; before-- > 0;) {
+            if_(before < r && id >= left(i, before), [&] { id += 1; });
+          }
+          idx(row + i, r) = cast(id, i64);
+          unmapped(row + i, r) = -1;
+        });
+      });
+    });
+  });
+}
+
+const Jit& kernel() {
+  static const Jit jit(define_kernel("moe_topk_gate_forward", dataflow)
+                           .schedule("cuda", [](Schedule& s, const Case& c) {
+                             const Search search{1, c.constant("e"), c.constant("k")};
+                             s.threads(128).set("rows", rows_of_block(search.lists()));
+                           }));
+  return jit;
+}
+
+}  // namespace
+
+void moe_topk_gate_forward(const Tensor& logits, const Tensor& idx, const Tensor& weights,
+                           const MoeTopkGateArgs& args, Stream stream) {
+  constexpr const char* f = "moe_topk_gate_forward";
+  const MoeTopkGateArgs& a = args;
+  check_rank(f, {"logits", logits}, 2);
+  check_dtype(f, {"logits", logits}, {f32});
+  check_rank(f, {"idx", idx}, 2);
+  check_dtype(f, {"idx", idx}, {i64});
+  const int64_t t = logits.dim(0), e = logits.dim(1), shared = a.num_shared_experts,
+                slots = idx.dim(1), k = slots - shared;
+  TW_REQUIRE(e % 4 == 0, "{}: logits is {}, the number of experts must be a multiple of 4", f,
+             logits);
+  TW_REQUIRE(shared >= 0 && shared <= 2, "{}: num_shared_experts is {}, it must be 1 or 2", f,
+             shared);
+  TW_REQUIRE(k >= 1 && k <= std::min(e, kMostChoices),
+             "{}: num_topk is {}, it must be from 1 to {} for {} experts", f, k,
+             std::min(e, kMostChoices), e);
+  TW_REQUIRE(slots <= kMostChoices, "{}: {} experts of a token and {} shared ones are more than {}",
+             f, k, shared, kMostChoices);
+  check_shape(f, {"idx", idx}, {t, slots}, "[tokens, num_topk and shared experts]");
+  check_dtype(f, {"weights", weights}, {f32});
+  check_shape(f, {"weights", weights}, {t, slots}, "like idx");
+  const MaybeNamed map{"to_physical_map", a.to_physical_map},
+      counts{"logical_count", a.logical_count}, image_bias{"image_bias", a.image_bias},
+      image{"image_token_mask", a.image_token_mask};
+  check_optional(f, {"mask", a.mask}, bool_, {t}, "[tokens]");
+  check_optional(f, {"bias", a.bias}, f32, {e}, "[experts]");
+  check_both(f, image_bias, image);
+  check_optional(f, image_bias, f32, {e}, "[experts]");
+  check_optional(f, image, bool_, {t}, "[tokens]");
+  check_optional(f, {"fix_routing_mask", a.fix_routing_mask}, bool_, {t}, "[tokens]");
+  TW_REQUIRE(a.fix_routing_mask == nullptr || a.unmapped_topk_idx != nullptr,
+             "{}: fix_routing_mask is given without unmapped_topk_idx, which has the experts", f);
+  check_optional(f, {"unmapped_topk_idx", a.unmapped_topk_idx}, i64, {t, k}, "[tokens, num_topk]");
+  check_optional(f, {"force_random", a.force_random}, bool_, {t}, "[tokens]");
+  check_optional(f, {"scores", a.scores}, f32, {t, e}, "like logits");
+  check_map(f, map, counts, e + shared, a.ep_rank);
+  const Device device = logits.device();
+  kernel()({}, {{"e", e}, {"k", k}, {"shared", shared}}, device.kind)
+      .launch(stream,
+              {logits, or_empty(a.mask, bool_, {0}, device),
+               or_empty(a.force_random, bool_, {0}, device),
+               or_empty(a.fix_routing_mask, bool_, {0}, device),
+               row_or_empty(a.bias, f32, e, device), row_or_empty(a.image_bias, f32, e, device),
+               or_empty(a.image_token_mask, bool_, {0}, device),
+               or_empty(a.to_physical_map, i32, {0, 1}, device),
+               or_empty(a.logical_count, i32, {0}, device), a.ep_rank, a.routed_scaling_factor,
+               or_empty(a.unmapped_topk_idx, i64, {0, k}, device),
+               or_empty(a.scores, f32, {0, e}, device), idx, weights});
+}
+
+}  // namespace tw::kernels
