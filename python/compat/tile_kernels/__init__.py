@@ -3,10 +3,8 @@
 Nothing here needs a device or torch before the first use: submodules are loaded when asked for.
 """
 
-from importlib import import_module
-from typing import Any
-
 from . import config, utils
+from ._lazy import lazy
 from .config import (
     get_amax_clamp_for_quant,
     get_deterministic_algorithms,
@@ -61,10 +59,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return import_module("." + name, __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, _LAZY)
 
 
 def __dir__() -> list[str]:
