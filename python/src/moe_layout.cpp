@@ -63,6 +63,12 @@ nb::any reduce_fused(nb::handle x_, const MaybeArray& weights_, const Array& map
   return call.result();
 }
 
+/// A size that the caller gives.
+int64_t number_of(const char* f, const char* name, int64_t value) {
+  TW_REQUIRE(value >= 0, "{}: {} is {}, it must not be negative", f, name, value);
+  return value;
+}
+
 /// In the sizing mode, where `np` is 0 and the host may wait for the device, the maps of positions
 /// are cut to what they need.
 nb::tuple get_fused_mapping(const Array& topk_idx_, int64_t experts, int64_t np, int64_t alignment,
@@ -73,10 +79,10 @@ nb::tuple get_fused_mapping(const Array& topk_idx_, int64_t experts, int64_t np,
   // What the maps are allocated by.
   TW_REQUIRE(experts >= 1, "{}: num_experts is {}, it must be from 1 to 1024", f, experts);
   TW_REQUIRE(alignment >= 1, "{}: alignment is {}, it must be at least 1", f, alignment);
-  TW_REQUIRE(np >= 0, "{}: num_expanded_tokens is {}, it must not be negative", f, np);
   const bool sizing = np == 0 && !no_sync;
   const int64_t pairs = topk_idx.numel();
-  const Shape positions = {sizing ? kernels::most_fused_rows(pairs, experts, alignment) : np};
+  const Shape positions = {sizing ? kernels::most_fused_rows(pairs, experts, alignment)
+                                  : number_of(f, "num_expanded_tokens", np)};
   const auto make = [&](const Shape& shape) { return call.new_output(i32, shape); };
   kernels::FusedMapping maps;
   for (Tensor* map : {&maps.pos_to_expert, &maps.pos_to_token, &maps.pos_to_token_topk}) {
@@ -108,6 +114,56 @@ nb::tuple get_fused_mapping(const Array& topk_idx_, int64_t experts, int64_t np,
 }  // namespace
 
 void bind_moe_layout(nb::module_& m) {
+  m.def(
+      "mask_indices_by_tp",
+      [](const Array& indices_, int64_t n, int64_t ep_ranks, int64_t tp_rank, int64_t tp_ranks) {
+        Call call("mask_indices_by_tp");
+        const Tensor indices = call.input("indices", indices_);
+        const Tensor out = call.new_output(indices.dtype(), indices.shape());
+        call.run([&](Stream stream) {
+          kernels::mask_indices_by_tp(indices, {n, ep_ranks, tp_rank, tp_ranks}, out, stream);
+        });
+        return call.result();
+      },
+      "indices"_a, "n"_a, "num_ep_ranks"_a, "tp_rank"_a, "num_tp_ranks"_a,
+      "Of n experts, equally many on each of num_ep_ranks ranks, those of the ranks r with\n"
+      "r % num_tp_ranks == tp_rank, numbered in the order of these ranks; -1 for all others.\n"
+      "indices: [t, topk], int64 or int32.");
+  m.def(
+      "inplace_unique_group_indices",
+      [](const Array& indices_, int64_t groups) {
+        Call call("inplace_unique_group_indices");
+        const Tensor indices = call.output("group_indices", indices_, {}, /*returned=*/false);
+        call.run(
+            [&](Stream stream) { kernels::inplace_unique_group_indices(indices, groups, stream); });
+      },
+      "group_indices"_a, "num_groups"_a,
+      "Writes -1 over each group that occurred before in its row of group_indices [t, topk],\n"
+      "int64; numbers below 0 stay. num_groups is at most 128.");
+  m.def(
+      "group_count",
+      [](const Array& list_, int64_t groups) {
+        Call call("group_count");
+        const Tensor list = call.input("group_idx", list_);
+        const Tensor out = call.new_output(i32, {number_of("group_count", "num_groups", groups)});
+        call.run([&](Stream stream) { kernels::group_count(list, out, stream); });
+        return call.result();
+      },
+      "group_idx"_a, "num_groups"_a,
+      "How often each group occurs in group_idx [t, topk], int64; numbers below 0 are left out.\n"
+      "int32 [num_groups].");
+  m.def(
+      "aux_fi",
+      [](const Array& list_, int64_t experts, int64_t num_aux_topk) {
+        Call call("aux_fi");
+        const Tensor list = call.input("topk_idx", list_);
+        const Tensor out = call.new_output(f32, {number_of("aux_fi", "num_experts", experts)});
+        call.run([&](Stream stream) { kernels::aux_fi(list, num_aux_topk, out, stream); });
+        return call.result();
+      },
+      "topk_idx"_a, "num_experts"_a, "num_aux_topk"_a,
+      "c * num_experts / (t * num_aux_topk) of each expert, which occurs c times in topk_idx\n"
+      "[t, topk], int64; numbers below 0 are left out. float32 [num_experts].");
   m.def("get_fused_mapping", &get_fused_mapping, "topk_idx"_a, "num_experts"_a,
         "num_expanded_tokens"_a, "alignment"_a, "force_no_sync"_a = false,
         "The fused layout of tokens with experts topk_idx [t, topk], int64, below 0 for none: the\n"

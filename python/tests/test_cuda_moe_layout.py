@@ -39,6 +39,30 @@ def same_bits(found: "torch.Tensor", wanted: "torch.Tensor") -> bool:
     )
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_numbers_and_counts_of_experts(layout: tuple[int, ...]) -> None:
+    chosen = torch.from_numpy(some_experts(*layout))
+    tokens, topk, experts, ranks = layout
+    for tp in (1, 2, 4, 8):
+        for dtype in (torch.int64, torch.int32):
+            n = experts * ranks
+            indices = torch.randint(-1, n, (tokens, topk), dtype=dtype)
+            for given in (chosen.to(dtype), indices):
+                found = moe.mask_indices_by_tp(given.cuda(), n, ranks, tp - 1, tp)
+                assert same_bits(found, moe.mask_indices_by_tp(given, n, ranks, tp - 1, tp))
+    for groups in (1, 8, 63, 64, 65, 72, 128):
+        on_cpu = torch.randint(-1, groups, (tokens, topk))
+        on_gpu = on_cpu.cuda()
+        for given in (on_cpu, on_gpu):
+            moe.inplace_unique_group_indices(given, groups)
+        assert same_bits(on_gpu, on_cpu)
+    for groups in (experts, 1000, 4096, 10000):
+        for top in (1, topk):
+            found = moe.aux_fi(chosen.cuda(), groups, top)
+            assert same_bits(found, moe.aux_fi(chosen, groups, top))
+        assert same_bits(moe.group_count(chosen.cuda(), groups), moe.group_count(chosen, groups))
+
+
 @pytest.mark.parametrize(
     "layout", [*LAYOUTS, (300, 2, 257, 1), (20000, 1, 1024, 1), (40000, 8, 4, 2)]
 )

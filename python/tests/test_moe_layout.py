@@ -1,6 +1,7 @@
 """Layouts of experts, on numpy arrays and tensors of torch, beside numpy."""
 
 import re
+from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
@@ -21,6 +22,106 @@ def random_bits(*shape: int, dtype: type) -> np.ndarray:
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# ---- numbers and counts of experts ----
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize(("n", "ranks"), [(72, 8), (256, 64), (257, 6), (7, 7)])
+def test_mask_indices_by_tp(dtype: type, n: int, ranks: int) -> None:
+    for tp in (1, 2, 4, 8):
+        for tokens in (0, 1, 301):
+            indices = np.random.default_rng(tp).integers(-1, n, (tokens, 6), dtype)
+            of_rank, tp_rank = n // ranks, tp - 1
+            rank = indices // of_rank
+            local = rank // tp * of_rank + indices % of_rank
+            wanted = np.where((indices >= 0) & (rank % tp == tp_rank), local, -1).astype(dtype)
+            assert same_bits(moe.mask_indices_by_tp(indices, n, ranks, tp_rank, tp), wanted)
+
+
+def test_mask_the_example() -> None:
+    indices = np.array([[0, 2, 7, -1], [15, 10, 4, 3]])
+    out = moe.mask_indices_by_tp(indices, n=16, num_ep_ranks=8, tp_rank=1, num_tp_ranks=2)
+    assert out.tolist() == [[-1, 0, 3, -1], [7, 4, -1, 1]]
+
+
+@pytest.mark.parametrize("groups", [1, 8, 63, 64, 65, 72, 128])
+@pytest.mark.parametrize("topk", [1, 6, 16, 32])
+def test_inplace_unique_group_indices(groups: int, topk: int) -> None:
+    for tokens in (0, 1, 301):
+        given = np.random.default_rng(tokens).integers(-1, groups, (tokens, topk))
+        wanted = given.copy()
+        for row in wanted:
+            for k in range(topk):
+                if row[k] >= 0 and row[k] in row[:k]:
+                    row[k] = -1
+        assert moe.inplace_unique_group_indices(given, groups) is None
+        np.testing.assert_array_equal(given, wanted)
+
+
+def test_unique_the_examples() -> None:
+    given = np.array([[3, 3, 5, -1], [0, 1, 0, 0], [-1, 2, -1, 2], [-5, -5, 1, 2]])
+    moe.inplace_unique_group_indices(given, num_groups=6)
+    assert given.tolist() == [[3, -1, 5, -1], [0, 1, -1, -1], [-1, 2, -1, -1], [-5, -5, 1, 2]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("groups", [0, 1, 1000, 4096])
+def test_group_count_and_aux_fi(layout: tuple[int, int, int], groups: int) -> None:
+    chosen = some_experts(*layout)
+    groups = max(groups, layout[2])
+    counts = np.bincount(chosen[chosen >= 0], minlength=groups).astype("int32")
+    assert same_bits(moe.group_count(chosen, groups), counts)
+    chosen[chosen < 0] = -7  # any number below 0 is none
+    assert same_bits(moe.group_count(chosen, groups), counts)
+    for top in (1, layout[1], 2**31 - 1):
+        total = np.float32(max(layout[0], 1) * top)
+        wanted = (counts.astype("int64") * groups).astype("float32") / total
+        assert same_bits(moe.aux_fi(chosen, groups, top), wanted)
+
+
+def test_count_the_example() -> None:
+    chosen = np.array([[0, 2], [2, -1], [1, 2]])
+    assert moe.group_count(group_idx=chosen, num_groups=4).tolist() == [1, 1, 3, 0]
+    third = np.float32(2) / np.float32(3)
+    assert moe.aux_fi(chosen, 4, 2).tolist() == [third, third, 2, 0]
+    assert moe.aux_fi(topk_idx=chosen, num_experts=4, num_aux_topk=1)[2] == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: moe.mask_indices_by_tp(x, 16, 0, 0, 1), ValueError, "num_ep_ranks is 0"),
+        (lambda x: moe.mask_indices_by_tp(x, 16, 8, 0, 0), ValueError, "num_tp_ranks is 0"),
+        (lambda x: moe.mask_indices_by_tp(x, 16, 8, 2, 2), ValueError, "tp_rank is 2"),
+        (lambda x: moe.mask_indices_by_tp(x, 7, 8, 0, 2), ValueError, "7 experts on 8 ranks"),
+        (lambda x: moe.mask_indices_by_tp(x * 1.0, 16, 8, 0, 2), TypeError, "i64 or i32"),
+        (lambda x: moe.inplace_unique_group_indices(x, 129), ValueError, "num_groups is 129"),
+        (lambda x: moe.inplace_unique_group_indices(x * 1.0, 8), TypeError, "it must be i64"),
+        (lambda x: moe.group_count(x, -1), ValueError, "num_groups is -1"),
+        (lambda x: moe.group_count(x[0], 4), ValueError, "it must have 2 dimensions"),
+        (lambda x: moe.group_count(x[:, ::2], 4), ValueError, "it must be compact"),
+        (lambda x: moe.group_count(x.astype("int32"), 4), TypeError, "it must be i64"),
+        (lambda x: moe.group_count(x, 3), RuntimeError, "group_count: group 3 of 3"),
+        (lambda x: moe.aux_fi(x, -1, 1), ValueError, "num_experts is -1"),
+        (lambda x: moe.aux_fi(x, 4, 0), ValueError, "num_aux_topk is 0"),
+        (lambda x: moe.aux_fi(x, 3, 1), RuntimeError, "aux_fi: expert 3 of 3"),
+        (
+            lambda x: moe.inplace_unique_group_indices(x * 64, 65),
+            RuntimeError,
+            "inplace_unique_group_indices: group 192 of 128",
+        ),
+    ],
+)
+def test_what_does_not_fit_numbers_of_experts(call: Callable, error: type, message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        call(EXAMPLE)
+
+
+def test_read_only_indices_are_not_changed_in_place() -> None:
+    given = np.array([[1, 1]])
+    given.flags.writeable = False
+    with pytest.raises(ValueError, match="group_indices is read-only"):
+        moe.inplace_unique_group_indices(given, 8)
 
 
 # ---- get_fused_mapping ----

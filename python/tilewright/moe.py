@@ -1,9 +1,13 @@
 """Mixture of experts: choosing experts, rows in the order of experts, and the way back."""
 
 from ._tilewright import (
+    aux_fi,
     expand_to_fused,
     expand_to_fused_with_sf,
     get_fused_mapping,
+    group_count,
+    inplace_unique_group_indices,
+    mask_indices_by_tp,
     moe_topk_gate_forward,
     normalize_weight,
     reduce_fused,
@@ -13,9 +17,13 @@ from ._tilewright import (
 moe_topk_gate = moe_topk_gate_forward
 
 __all__ = [
+    "aux_fi",
     "expand_to_fused",
     "expand_to_fused_with_sf",
     "get_fused_mapping",
+    "group_count",
+    "inplace_unique_group_indices",
+    "mask_indices_by_tp",
     "moe_topk_gate",
     "moe_topk_gate_forward",
     "normalize_weight",

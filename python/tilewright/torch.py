@@ -205,6 +205,31 @@ _define(
 
 
 # ---- mixture of experts ----
+_define(
+    "mask_indices_by_tp(Tensor indices, int n, int num_ep_ranks, int tp_rank, int num_tp_ranks)"
+    " -> Tensor",
+    moe.mask_indices_by_tp,
+    _like,
+)
+_define(
+    "inplace_unique_group_indices(Tensor(a!) group_indices, int num_groups) -> ()",
+    moe.inplace_unique_group_indices,
+    lambda group_indices, num_groups: None,
+)
+_define(
+    "group_count(Tensor group_idx, int num_groups) -> Tensor",
+    moe.group_count,
+    lambda group_idx, num_groups: group_idx.new_empty(num_groups, dtype=torch.int32),
+)
+_define(
+    "aux_fi(Tensor topk_idx, int num_experts, int num_aux_topk) -> Tensor",
+    moe.aux_fi,
+    lambda topk_idx, num_experts, num_aux_topk: topk_idx.new_empty(
+        num_experts, dtype=torch.float32
+    ),
+)
+
+
 def _mapping(
     topk_idx: torch.Tensor, num_experts: int, num_expanded_tokens: int, alignment: int
 ) -> tuple[torch.Tensor, ...]:

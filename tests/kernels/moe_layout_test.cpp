@@ -35,6 +35,11 @@ Ints as_ints(const Tensor& t) {
   return {v.begin(), v.end()};
 }
 
+std::vector<float> as_floats(const Tensor& t) {
+  const std::vector<double> v = values(t);
+  return {v.begin(), v.end()};
+}
+
 /// Experts that t tokens chose, topk different ones each, of which some are on other ranks: -1.
 Ints some_experts(int64_t t, int64_t topk, int64_t experts, uint64_t seed = 1) {
   std::mt19937_64 random(seed);
@@ -77,6 +82,283 @@ OwnedTensor untouched(DType dtype, const Shape& shape) {
   OwnedTensor t(dtype, shape);
   std::memset(t->data(), 0x55, static_cast<size_t>(t->bytes()));
   return t;
+}
+
+/// Numbers from low to below high.
+Ints random_ints(int64_t count, int64_t low, int64_t high, uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  Ints list;
+  for (int64_t i = 0; i < count; ++i) {
+    list.push_back(low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low)));
+  }
+  return list;
+}
+
+// ---- mask_indices_by_tp ----
+
+void check_mask(const Ints& indices, int64_t topk, const kernels::TpRanks& r, DType dtype,
+                Where where = Where::cpu) {
+  const Shape shape = {static_cast<int64_t>(indices.size()) / topk, topk};
+  const OwnedTensor out = untouched(dtype, shape);
+  kernels::mask_indices_by_tp(on(where, ints(dtype, shape, indices)), r, on(where, out));
+  EXPECT_EQ(as_ints(out),
+            reference::mask_indices_by_tp(indices, r.n / r.num_ep_ranks, r.tp_rank, r.num_tp_ranks))
+      << format("{}: {} {}, {} experts on {} ranks, {} of {}", name_of(where), dtype, shape, r.n,
+                r.num_ep_ranks, r.tp_rank, r.num_tp_ranks);
+}
+
+TEST(MaskIndicesByTp, IsTheReference) {
+  for (const Where where : {Where::cpu, Where::twin}) {
+    for (const DType dtype : {i64, i32}) {
+      // Experts of this rank; of all ranks; ranks that don't share out evenly, experts neither.
+      for (const auto& [n, ep] : {std::pair(9 * 8, 8), std::pair(72, 8), std::pair(256, 64),
+                                  std::pair(257, 6), std::pair(7, 7), std::pair(1 << 30, 3)}) {
+        for (const int64_t tp : {1, 2, 3, 4, 8}) {
+          for (const int64_t tp_rank : {int64_t{0}, tp - 1}) {
+            const kernels::TpRanks ranks{n, ep, tp_rank, tp};
+            check_mask(random_ints(43 * 6, -1, n), 6, ranks, dtype, where);
+            check_mask(random_ints(43 * 2, -1, n / ep), 2, ranks, dtype, where);
+          }
+        }
+      }
+      for (const int64_t t : {0, 1, 700}) {
+        check_mask(random_ints(t * 9, -1, 256), 9, {256, 8, 1, 2}, dtype, where);
+      }
+    }
+  }
+}
+
+TEST(MaskIndicesByTp, AnyNumbersOfExperts) {
+  const Ints far = {INT64_MAX, INT64_MAX - 1, INT64_MIN, -2, 0, int64_t{1} << 62, 4294967296, 3};
+  for (const Where where : {Where::cpu, Where::twin}) {
+    for (const int64_t n : {1, 2, 3, 5, 7, 641, 65535, 65536, 2147483647}) {
+      for (const int64_t tp : {1, 3, 64, 2147483647}) {
+        for (const int64_t tp_rank : {0, 1, 2}) {
+          if (tp_rank >= tp) continue;
+          const OwnedTensor out = untouched(i64, {1, 8}), in(i64, {1, 8});
+          std::copy(far.begin(), far.end(), in->data_as<int64_t>());  // f64 has too few bits
+          kernels::mask_indices_by_tp(on(where, in), {n, 1, tp_rank, tp}, on(where, out));
+          const auto* found = out->data_as<int64_t>();
+          EXPECT_EQ(Ints(found, found + 8), reference::mask_indices_by_tp(far, n, tp_rank, tp))
+              << format("{} experts, {} of {}", n, tp_rank, tp);
+        }
+      }
+    }
+  }
+}
+
+TEST(MaskIndicesByTp, TheExampleOfItsContract) {
+  const OwnedTensor out(i64, {2, 4});
+  kernels::mask_indices_by_tp(ints(i64, {2, 4}, {0, 2, 7, -1, 15, 10, 4, 3}), {16, 8, 1, 2}, out);
+  EXPECT_EQ(as_ints(out), (Ints{-1, 0, 3, -1, 7, 4, -1, 1}));
+}
+
+TEST(MaskIndicesByTp, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor idx(i64, {3, 2}), out(i64, {3, 2}), half(f16, {3, 2}), flat(i64, {6}),
+      other(i32, {3, 2}), gaps(i64, {3, 4});
+  const auto error = [&](const Tensor& a, const kernels::TpRanks& r, const Tensor& o) {
+    return error_of([&] { kernels::mask_indices_by_tp(a, r, o); });
+  };
+  EXPECT_EQ(error(half, {16, 8, 1, 2}, out),
+            "mask_indices_by_tp: indices is f16 [3, 2], it must be i64 or i32");
+  EXPECT_EQ(error(flat, {16, 8, 1, 2}, out),
+            "mask_indices_by_tp: indices is i64 [6], it must have 2 dimensions");
+  EXPECT_EQ(error(test::with_row_gap(gaps, 2), {16, 8, 1, 2}, out),
+            "mask_indices_by_tp: indices is i64 [3, 2] strides [4, 1], it must be compact");
+  EXPECT_EQ(error(idx, {16, 8, 1, 2}, other),
+            "mask_indices_by_tp: out is i32 [3, 2], it must be i64 [3, 2] like indices");
+  EXPECT_EQ(error(idx, {16, 8, 1, 2}, idx),
+            "mask_indices_by_tp: out i64 [3, 2] shares memory with indices i64 [3, 2]; pass a copy "
+            "of one");
+  EXPECT_EQ(error(idx, {16, 0, 1, 2}, out),
+            "mask_indices_by_tp: num_ep_ranks is 0, it must be at least 1");
+  EXPECT_EQ(error(idx, {16, 8, 0, 0}, out),
+            "mask_indices_by_tp: num_tp_ranks is 0, it must be at least 1");
+  for (const int64_t tp_rank : {-1, 2}) {
+    EXPECT_EQ(error(idx, {16, 8, tp_rank, 2}, out),
+              format("mask_indices_by_tp: tp_rank is {}, it must be from 0 to 1", tp_rank));
+  }
+  EXPECT_EQ(error(idx, {7, 8, 0, 2}, out),
+            "mask_indices_by_tp: 7 experts on 8 ranks leave none for each");
+}
+
+// ---- inplace_unique_group_indices ----
+
+void check_unique(const Ints& groups, int64_t topk, int64_t num_groups, Where where = Where::cpu) {
+  const Shape shape = {static_cast<int64_t>(groups.size()) / topk, topk};
+  const OwnedTensor found = ints(i64, shape, groups);
+  kernels::inplace_unique_group_indices(on(where, found), num_groups);
+  EXPECT_EQ(as_ints(found), reference::unique_in_rows(groups, topk))
+      << format("{}: {} of {}", name_of(where), shape, num_groups);
+}
+
+TEST(InplaceUniqueGroupIndices, IsTheReference) {
+  for (const Where where : {Where::cpu, Where::twin}) {
+    for (const int64_t groups : {1, 8, 16, 63, 64, 65, 72, 128}) {
+      for (const int64_t topk : {1, 2, 16, 32}) {
+        check_unique(random_ints(201 * topk, -2, groups), topk, groups, where);
+      }
+    }
+    for (const int64_t t : {0, 1, 1025}) check_unique(random_ints(t * 6, -1, 8), 6, 8, where);
+    check_unique({127, 64, 127, 64, 63, 63, 0, 0}, 8, 65, where);  // up to a multiple of 64
+    check_unique({3, 3, 5, -1, 0, 1, 0, 0, -1, 2, -1, 2, -5, -5, -7, 4}, 4, 6, where);
+  }
+}
+
+TEST(InplaceUniqueGroupIndices, TheExampleOfItsContract) {
+  const OwnedTensor found = ints(i64, {3, 4}, {3, 3, 5, -1, 0, 1, 0, 0, -1, 2, -1, 2});
+  kernels::inplace_unique_group_indices(found, 6);
+  EXPECT_EQ(as_ints(found), (Ints{3, -1, 5, -1, 0, 1, -1, -1, -1, 2, -1, -1}));
+}
+
+TEST(InplaceUniqueGroupIndices, StopsAtAGroupThatThereIsNot) {
+  for (const auto& [groups, value] :
+       {std::pair(0, 0), std::pair(1, 64), std::pair(64, 64), std::pair(65, 128)}) {
+    const std::string error = error_of([g = groups, v = value] {
+      kernels::inplace_unique_group_indices(ints(i64, {1, 2}, {-1, v}), g);
+    });
+    EXPECT_NE(
+        error.find(format("inplace_unique_group_indices: group {} of {}", value, up(groups, 64))),
+        std::string::npos)
+        << error;
+  }
+}
+
+TEST(InplaceUniqueGroupIndices, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor idx(i64, {3, 2}), narrow(i32, {3, 2}), flat(i64, {6}), gaps(i64, {3, 4});
+  const auto error = [&](const Tensor& t, int64_t groups) {
+    return error_of([&] { kernels::inplace_unique_group_indices(t, groups); });
+  };
+  EXPECT_EQ(error(narrow, 8),
+            "inplace_unique_group_indices: group_indices is i32 [3, 2], it must be i64");
+  EXPECT_EQ(error(flat, 8),
+            "inplace_unique_group_indices: group_indices is i64 [6], it must have 2 dimensions");
+  EXPECT_EQ(error(test::with_row_gap(gaps, 2), 8),
+            "error[E-HOST-06]: inplace_unique_group_indices: group_indices.stride[0] expected 2 "
+            "(compact), got 4");
+  for (const int64_t groups : {-1, 129}) {
+    EXPECT_EQ(
+        error(idx, groups),
+        format("inplace_unique_group_indices: num_groups is {}, it must be from 0 to 128", groups));
+  }
+}
+
+// ---- group_count, aux_fi ----
+
+void check_count(const Ints& list, int64_t topk, int64_t groups, Where where = Where::cpu) {
+  const Shape shape = {static_cast<int64_t>(list.size()) / topk, topk};
+  const OwnedTensor idx = ints(i64, shape, list), out = untouched(i32, {groups});
+  kernels::group_count(on(where, idx), on(where, out));
+  const Ints wanted = reference::group_count(list, groups);
+  const std::string what = format("{}: {} of {}", name_of(where), shape, groups);
+  EXPECT_EQ(as_ints(out), wanted) << what;
+  for (const int64_t num_aux_topk : {int64_t{1}, topk, int64_t{INT32_MAX}}) {
+    const OwnedTensor f = untouched(f32, {groups});
+    kernels::aux_fi(on(where, idx), num_aux_topk, on(where, f));
+    std::vector<float> quotients;
+    for (const int64_t count : wanted) {
+      quotients.push_back(shape[0] == 0 ? 0.0F
+                                        : static_cast<float>(count * groups) /
+                                              static_cast<float>(shape[0] * num_aux_topk));
+    }
+    EXPECT_EQ(as_floats(f), quotients) << what << ", aux top " << num_aux_topk;
+  }
+}
+
+TEST(GroupCount, IsTheReferenceAndAuxFiToo) {
+  for (const int64_t topk : {1, 2, 6, 8, 9}) {
+    check_count(some_experts(401, topk, 9), topk, 9);
+    check_count(some_experts(57, topk, 32), topk, 32);
+  }
+  // Among them more than blocks count by themselves.
+  for (const int64_t groups : {1, 1000, 4096, 8192, 8193, 100000}) {
+    check_count(random_ints(3 * 7000, -3, groups), 3, groups);
+    check_count({}, 3, groups);
+  }
+}
+
+TEST(GroupCount, IsTheReferenceAndAuxFiTooOnThreads) {
+  for (const int64_t groups : {1, 9, 1000, 9000}) {
+    check_count(random_ints(700 * 6, -3, groups), 6, groups, Where::twin);
+    check_count({}, 3, groups, Where::twin);
+    check_count({-1}, 1, groups, Where::twin);
+  }
+}
+
+TEST(GroupCount, OfOneGroupForAllOrForNone) {
+  for (const Where where : {Where::cpu, Where::twin}) {
+    check_count(Ints(6000, 3), 6, 7, where);
+    check_count(Ints(6000, -1), 6, 7, where);
+    check_count(Ints(600, INT64_MIN), 6, 7, where);
+  }
+}
+
+TEST(AuxFi, ProductsDoNotOverflow) {
+  // 30000 * 100000 and 30000 * 2^31 / 3 are above 2^31.
+  const OwnedTensor f(f32, {100000});
+  kernels::aux_fi(ints(i64, {30000, 1}, Ints(30000, 99999)), INT32_MAX / 3, f);
+  EXPECT_EQ(as_floats(f)[99999], 3e9F / static_cast<float>(int64_t{30000} * (INT32_MAX / 3)));
+}
+
+TEST(GroupCount, TheExampleOfItsContract) {
+  const OwnedTensor idx = ints(i64, {3, 2}, {0, 2, 2, -1, 1, 2}), out(i32, {4}), f(f32, {4});
+  kernels::group_count(idx, out);
+  EXPECT_EQ(as_ints(out), (Ints{1, 1, 3, 0}));
+  kernels::aux_fi(idx, 2, f);
+  EXPECT_EQ(as_floats(f), (std::vector<float>{2.0F / 3.0F, 2.0F / 3.0F, 2, 0}));
+  kernels::aux_fi(idx, 1, f);
+  EXPECT_EQ(as_floats(f), (std::vector<float>{4.0F / 3.0F, 4.0F / 3.0F, 4, 0}));
+}
+
+TEST(GroupCount, StopsAtAGroupThatThereIsNot) {
+  const OwnedTensor idx = ints(i64, {1, 2}, {-1, 4}), out(i32, {4}), f(f32, {4});
+  std::string error = error_of([&] { kernels::group_count(idx, out); });
+  EXPECT_NE(error.find("group_count: group 4 of 4"), std::string::npos) << error;
+  error = error_of([&] { kernels::aux_fi(idx, 1, f); });
+  EXPECT_NE(error.find("aux_fi: expert 4 of 4"), std::string::npos) << error;
+}
+
+TEST(GroupCount, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor idx(i64, {3, 2}), narrow(i32, {3, 2}), flat(i64, {6}), gaps(i64, {3, 4}),
+      out(i32, {4}), wide(i64, {4}), table(i32, {2, 2});
+  const auto error = [&](const Tensor& list, const Tensor& o) {
+    return error_of([&] { kernels::group_count(list, o); });
+  };
+  EXPECT_EQ(error(narrow, out), "group_count: group_idx is i32 [3, 2], it must be i64");
+  EXPECT_EQ(error(flat, out), "group_count: group_idx is i64 [6], it must have 2 dimensions");
+  EXPECT_EQ(error(test::with_row_gap(gaps, 2), out),
+            "group_count: group_idx is i64 [3, 2] strides [4, 1], it must be compact");
+  EXPECT_EQ(error(idx, wide), "group_count: out is i64 [4], it must be i32");
+  EXPECT_EQ(error(idx, table), "group_count: out is i32 [2, 2], it must have 1 dimension");
+  EXPECT_EQ(error(idx, Tensor(idx->data(), i32, {4})),
+            "group_count: out i32 [4] shares memory with group_idx i64 [3, 2]; pass a copy of one");
+}
+
+TEST(AuxFi, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor idx(i64, {3, 2}), narrow(i32, {3, 2}), gaps(i64, {3, 4}), out(f32, {4}),
+      ints_out(i32, {4}), table(f32, {2, 2});
+  const auto error = [&](const Tensor& list, int64_t num_aux_topk, const Tensor& o) {
+    return error_of([&] { kernels::aux_fi(list, num_aux_topk, o); });
+  };
+  EXPECT_EQ(error(narrow, 1, out), "aux_fi: topk_idx is i32 [3, 2], it must be i64");
+  EXPECT_EQ(error(test::with_row_gap(gaps, 2), 1, out),
+            "aux_fi: topk_idx is i64 [3, 2] strides [4, 1], it must be compact");
+  for (const int64_t num_aux_topk : {int64_t{0}, int64_t{1} << 31}) {
+    EXPECT_EQ(error(idx, num_aux_topk, out),
+              format("aux_fi: num_aux_topk is {}, it must be from 1 to 2147483647", num_aux_topk));
+  }
+  EXPECT_EQ(error(idx, 1, ints_out), "aux_fi: out is i32 [4], it must be f32");
+  EXPECT_EQ(error(idx, 1, table), "aux_fi: out is f32 [2, 2], it must have 1 dimension");
+  EXPECT_EQ(error(idx, 1, Tensor(idx->data(), f32, {4})),
+            "aux_fi: out f32 [4] shares memory with topk_idx i64 [3, 2]; pass a copy of one");
+}
+
+TEST(NumbersOfExperts, BecomeCubins) {
+  const test::AlsoToCubin cubins;
+  if (!cubins.skip_reason().empty()) GTEST_SKIP() << cubins.skip_reason();
+  check_mask(random_ints(6, -1, 8), 2, {8, 4, 0, 2}, i64, Where::twin);
+  check_unique(random_ints(6, -1, 8), 2, 8, Where::twin);
+  check_count(random_ints(6, -1, 8), 2, 8, Where::twin);
 }
 
 // ---- get_fused_mapping ----
@@ -437,11 +719,6 @@ TEST(ExpandToFusedWithSf, RejectsArgumentsThatDoNotFit) {
 }
 
 // ---- reduce_fused ----
-
-std::vector<float> as_floats(const Tensor& t) {
-  const std::vector<double> v = values(t);
-  return {v.begin(), v.end()};
-}
 
 struct Form {
   DType x, out;

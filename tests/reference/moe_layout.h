@@ -3,11 +3,39 @@
 
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace tw::reference {
 
 using Ints = std::vector<int64_t>;
+
+/// Experts of one rank of tensor parallelism, of which `of_rank` are on a rank.
+inline Ints mask_indices_by_tp(Ints indices, int64_t of_rank, int64_t tp_rank, int64_t tp_ranks) {
+  for (int64_t& p : indices) {
+    const int64_t rank = p / of_rank;
+    p = p >= 0 && rank % tp_ranks == tp_rank ? rank / tp_ranks * of_rank + p % of_rank : -1;
+  }
+  return indices;
+}
+
+inline Ints unique_in_rows(Ints list, int64_t topk) {
+  for (size_t row = 0; row < list.size(); row += static_cast<size_t>(topk)) {
+    std::set<int64_t> seen;
+    for (size_t i = row; i < row + static_cast<size_t>(topk); ++i) {
+      if (list[i] >= 0 && !seen.insert(list[i]).second) list[i] = -1;
+    }
+  }
+  return list;
+}
+
+inline Ints group_count(const Ints& list, int64_t groups) {
+  Ints count(static_cast<size_t>(groups));
+  for (const int64_t g : list) {
+    if (g >= 0) ++count[static_cast<size_t>(g)];
+  }
+  return count;
+}
 
 /// The maps of the fused layout; -1 is none.
 struct FusedMapping {

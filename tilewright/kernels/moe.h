@@ -73,6 +73,34 @@ struct NormalizeWeightArgs {
 void normalize_weight(const Tensor& weights, const Tensor& denominator, const Tensor& normalized,
                       const NormalizeWeightArgs& args = {}, Stream stream = {});
 
+// ---- numbers and counts of experts ----
+
+/// How n experts lie: equally many on each of num_ep_ranks ranks, of which rank r belongs to rank
+/// r % num_tp_ranks of tensor parallelism; tp_rank is this one.
+struct TpRanks {
+  int64_t n, num_ep_ranks, tp_rank, num_tp_ranks;
+};
+
+/// out = the experts of this rank, numbered in the order of its ranks r, and -1 for others and for
+/// numbers below 0. indices, out: [t, k], both i64 or i32.
+void mask_indices_by_tp(const Tensor& indices, const TpRanks& ranks, const Tensor& out,
+                        Stream stream = {});
+
+/// From left to right, a group that occurred before in its row becomes -1; numbers below 0 stay as
+/// they are. One that is at least num_groups, rounded up to a multiple of 64, stops the kernel.
+/// group_indices: [t, k] i64; num_groups: at most 128.
+void inplace_unique_group_indices(const Tensor& group_indices, int64_t num_groups,
+                                  Stream stream = {});
+
+/// out[g] = how often group g occurs; numbers below 0 are left out, one that is no group stops the
+/// kernel. group_idx: [t, k] i64; out: [groups] i32.
+void group_count(const Tensor& group_idx, const Tensor& out, Stream stream = {});
+
+/// out[e] = (c * experts) / (t * num_aux_topk), where expert e occurs c < 2^32 times, as in
+/// group_count; both products are exact, and rounded to f32 before the division. Without tokens 0.
+/// topk_idx: [t, k] i64; out: [experts] f32.
+void aux_fi(const Tensor& topk_idx, int64_t num_aux_topk, const Tensor& out, Stream stream = {});
+
 // ---- the fused layout ----
 
 /// The maps of the layout, all i32: of position p the expert, the token i and the pair

@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "tilewright/jit/jit.h"
-#include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe.h"
+#include "tilewright/kernels/moe/list.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -133,9 +133,7 @@ void get_fused_mapping(const Tensor& topk_idx, int64_t alignment, const FusedMap
                        const Tensor& scratch, Stream stream) {
   constexpr const char* f = "get_fused_mapping";
   const Named idx{"topk_idx", topk_idx};
-  check_rank(f, idx, 2);
-  check_dtype(f, idx, {i64});
-  TW_REQUIRE(topk_idx.is_compact(), "{}: topk_idx is {}, it must be compact", f, topk_idx);
+  const Tensor pairs = as_list(f, idx, {i64});
   TW_REQUIRE(topk_idx.numel() <= INT32_MAX, "{}: topk_idx is {}, the maps have room for {} pairs",
              f, topk_idx, INT32_MAX);
   TW_REQUIRE(1 <= alignment && alignment <= INT32_MAX,
@@ -165,13 +163,12 @@ void get_fused_mapping(const Tensor& topk_idx, int64_t alignment, const FusedMap
     check_apart(f, out.named, {idx});
   }
   const auto bins = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(experts[0])));
-  const Shape pairs = {topk_idx.numel()};
   kernel()({}, {{"topk", topk_idx.dim(1)}, {"bins", std::max<int64_t>(bins, 32)}},
            topk_idx.device().kind)
-      .launch(stream, {topk_idx.reshape(pairs), static_cast<int32_t>(alignment), positions[0],
-                       experts[0], maps.pos_to_expert, maps.pos_to_token, maps.pos_to_token_topk,
-                       maps.token_topk_to_pos.reshape(pairs), maps.expert_start, maps.expert_end,
-                       maps.num_tokens_per_expert, scratch});
+      .launch(stream, {pairs, static_cast<int32_t>(alignment), positions[0], experts[0],
+                       maps.pos_to_expert, maps.pos_to_token, maps.pos_to_token_topk,
+                       maps.token_topk_to_pos.reshape(pairs.shape()), maps.expert_start,
+                       maps.expert_end, maps.num_tokens_per_expert, scratch});
 }
 
 }  // namespace tw::kernels
