@@ -117,7 +117,7 @@ class Model:
         if isinstance(part, np.ndarray):
             return put(part)
         if self.dtype == "fp8":
-            w = tw.per_block_cast(put(np.ascontiguousarray(part.w.T)))
+            w = tw.per_block_cast(put(np.ascontiguousarray(part.w.T)), "e4m3", (128, 128))
         else:
             w = put(to_bf16(part.w) if self.dtype == "bf16" else part.w)
         return Dense(w, put(part.b))

@@ -66,6 +66,7 @@ nb::any per_token_cast_with_precomputed_sf(const Array& x_, const std::string& f
 }  // namespace
 
 void bind_quant(nb::module_& m) {
+  bind_quant_blocks(m);
   bind_quant_back(m);
   m.def(
       "per_token_cast", &per_token_cast, "x"_a, "fmt"_a, "num_per_channels"_a,
@@ -87,20 +88,6 @@ void bind_quant(nb::module_& m) {
   m.def("per_token_cast_with_precomputed_sf", &per_token_cast_with_precomputed_sf, "x"_a, "fmt"_a,
         "num_per_channels"_a, "sf"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
         "Codes of x by factors that are given: x * (1 / sf).");
-  m.def(
-      "per_block_cast",
-      [](const Array& x_, bool round_sf, const MaybeArray& out, const MaybeArray& sf_,
-         const Dtype& dtype) {
-        Call call("per_block_cast", dtype);
-        const Tensor x = call.input("x", x_);
-        const Tensor q = call.output("out", out, f8_e4m3, x.shape());
-        const Tensor sf = call.output(
-            "sf", sf_, f32, {blocks_of(dim_or_0(x, 0), 128), blocks_of(dim_or_0(x, 1), 128)});
-        call.run([&](Stream stream) { kernels::per_block_cast(x, q, sf, round_sf, stream); });
-        return call.result();
-      },
-      "x"_a, nb::kw_only(), "round_sf"_a = false, "out"_a = nb::none(), "sf"_a = nb::none(),
-      "dtype"_a = nb::none(), "The same with a scale factor for each block of 128 x 128.");
   m.def(
       "cast",
       [](const Array& x_, const std::string& to, const MaybeArray& out, const Dtype& dtype) {

@@ -78,3 +78,19 @@ def test_cast_back(block: tuple[int, int], packed: bool) -> None:
         sf = torch.randn((m, n), generator=generator)
     check(quant.cast_back, (q, sf), "bf16", block)
     check(quant.cast_back, (q, sf), "fp32", block)
+
+
+@pytest.mark.parametrize("flags", SF_FLAGS, ids=str)
+@pytest.mark.parametrize("fmt", ["e4m3", "e2m1"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("block", [(128, 128), (32, 32), (32, 128), (128, 32)])
+def test_per_block_cast(
+    flags: dict, fmt: str, dtype: "torch.dtype", block: tuple[int, int]
+) -> None:
+    for m, k in ((1, 576), (300, 1024), (0, 64)):
+        x = wild(m, k, dtype) if m else torch.empty((m, k), dtype=dtype)
+        check(quant.per_block_cast, x, fmt, block, **flags)
+        check(quant.per_block_cast_with_sf_only, x, fmt, block, **flags)
+        if not {"use_packed_ue8m0", "use_tma_aligned_col_major_sf"} & set(flags):
+            sf = quant.per_block_cast_with_sf_only(x, fmt, block, **flags)
+            check(quant.per_block_cast_with_precomputed_sf, x, fmt, block, sf, **flags)

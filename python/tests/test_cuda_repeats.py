@@ -36,7 +36,7 @@ class Samples:
         # Sums of whole numbers don't depend on the order in which atomics add them.
         self.whole = self.x.round().clamp(-1, 1)
         self.a8 = tw.per_token_cast(self.x, "e4m3", 128)
-        self.b8 = tw.per_block_cast(self.matrix.T.contiguous())
+        self.b8 = tw.per_block_cast(self.matrix.T.contiguous(), "e4m3", (128, 128))
 
 
 CALLS: dict[str, Callable[[Samples], Any]] = {
@@ -60,7 +60,7 @@ CALLS: dict[str, Callable[[Samples], Any]] = {
     "masked_mean_pool": lambda s: tw.masked_mean_pool(s.x, s.cu, l2_normalize=True),
     "max": lambda s: tw.max(s.x),
     "mul": lambda s: tw.mul(s.x, s.residual),
-    "per_block_cast": lambda s: tw.per_block_cast(s.x),
+    "per_block_cast": lambda s: tw.per_block_cast(s.x, "e4m3", (128, 128)),
     "per_token_cast": lambda s: tw.per_token_cast(s.x, "e4m3", 128),
     "relu": lambda s: tw.relu(s.x),
     "residual_layer_norm": lambda s: tw.residual_layer_norm(s.x, s.residual, s.w, s.b),

@@ -81,7 +81,7 @@ def test_casts_to_e4m3_have_a_scale_for_each_group_or_block(shape: tuple[int, in
     assert codes.dtype == ml_dtypes.float8_e4m3fn
     scale = np.repeat(sf, 32, axis=1)[:, : shape[1]]
     np.testing.assert_allclose(codes.astype("float32") * scale, x, rtol=2**-4, atol=1e-2)
-    codes, sf = tw.per_block_cast(x, round_sf=True)
+    codes, sf = tw.per_block_cast(x, "e4m3", (128, 128), round_sf=True)
     assert (np.log2(sf) == np.round(np.log2(sf))).all()
     scale = np.kron(sf, np.ones((128, 128)))[: shape[0], : shape[1]]
     np.testing.assert_allclose(codes.astype("float32") * scale, x, rtol=2**-4, atol=1e-2)
@@ -90,7 +90,7 @@ def test_casts_to_e4m3_have_a_scale_for_each_group_or_block(shape: tuple[int, in
 def test_gemm_fp8_multiplies_what_the_casts_give() -> None:
     a, b = random((5, 160)), random((140, 160), seed=1)
     codes_a, sf_a = tw.per_token_cast(a, "e4m3", 128)
-    codes_b, sf_b = tw.per_block_cast(b)
+    codes_b, sf_b = tw.per_block_cast(b, "e4m3", (128, 128))
     values_a = codes_a.astype("float64") * np.repeat(sf_a, 128, axis=1)[:, :160]
     values_b = codes_b.astype("float64") * np.kron(sf_b, np.ones((128, 128)))[:140, :160]
     expect_close(tw.gemm_fp8(codes_a, sf_a, codes_b, sf_b), values_a @ values_b.T, 160)

@@ -50,7 +50,7 @@ def samples(device: str) -> dict[str, tuple]:
         "gather_rows": (t(5, 64), ints(4, 0, 9)),
         "scatter_add_rows": (t(3, 64), ints(4, 0, 4), t(5, 64)),
         "per_token_cast": (t(5, 256), "e4m3", 128),
-        "per_block_cast": (t(5, 256),),
+        "per_block_cast": (t(5, 256), "e2m1", 32, 32, True, True, True),
         "cast_back": (t(5, 128).to(torch.int8), t(1, 2), "bf16", 32, 128),
         "per_token_cast_back": (t(5, 32).to(torch.int8), t(5, 2), "fp32", 32),
         "mask_indices_by_tp": (ints(1, 0, -1, 5).view(2, 2), 8, 4, 0, 2),

@@ -141,35 +141,30 @@ _define(
 
 
 # ---- quantisation ----
-def _blocks(x: torch.Tensor, *_: object) -> tuple[torch.Tensor, torch.Tensor]:
-    scales = (-(-x.shape[0] // 128), -(-x.shape[1] // 128))
-    return x.new_empty(x.shape, dtype=torch.float8_e4m3fn), x.new_empty(scales, dtype=torch.float32)
+def _codes(x: torch.Tensor, fmt: str) -> torch.Tensor:
+    m, k = x.shape
+    if fmt == "e2m1":
+        return x.new_empty((m, k // 2), dtype=torch.int8)
+    return x.new_empty((m, k), dtype=torch.float8_e4m3fn)
 
 
-def _token_codes(
+def _factors(
     x: torch.Tensor,
-    fmt: str,
-    num_per_channels: int,
+    block: tuple[int, int],
     use_tma_aligned_col_major_sf: bool = False,
     round_sf: bool = False,
     use_packed_ue8m0: bool = False,
     use_e4m3_sf: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    m, k = x.shape
-    q = (
-        x.new_empty((m, k // 2), dtype=torch.int8)
-        if fmt == "e2m1"
-        else x.new_empty((m, k), dtype=torch.float8_e4m3fn)
-    )
-    n = -(-k // num_per_channels)
+) -> torch.Tensor:
+    m, n = -(-x.shape[0] // block[0]), -(-x.shape[1] // block[1])
     dtype, step = torch.float32, 4
     if use_packed_ue8m0:
         dtype, n = torch.int32, -(-n // 4)
     elif use_e4m3_sf:
         dtype, step = torch.float8_e4m3fn, 16
     if not use_tma_aligned_col_major_sf:
-        return q, x.new_empty((m, n), dtype=dtype)
-    return q, x.new_empty_strided((m, n), (1, -(-m // step) * step), dtype=dtype)
+        return x.new_empty((m, n), dtype=dtype)
+    return x.new_empty_strided((m, n), (1, -(-m // step) * step), dtype=dtype)
 
 
 _define(
@@ -177,7 +172,14 @@ _define(
     "bool use_tma_aligned_col_major_sf=False, bool round_sf=False, bool use_packed_ue8m0=False, "
     "bool use_e4m3_sf=False) -> (Tensor, Tensor)",
     lambda x, fmt, group, *flags: tw.per_token_cast(x, fmt, group, None, *flags),
-    _token_codes,
+    lambda x, fmt, group, *flags: (_codes(x, fmt), _factors(x, (1, group), *flags)),
+)
+_define(
+    "per_block_cast(Tensor x, str fmt, int block_rows, int block_columns, "
+    "bool use_tma_aligned_col_major_sf=False, bool round_sf=False, bool use_packed_ue8m0=False)"
+    " -> (Tensor, Tensor)",
+    lambda x, fmt, rows, columns, *flags: tw.per_block_cast(x, fmt, (rows, columns), *flags),
+    lambda x, fmt, rows, columns, *flags: (_codes(x, fmt), _factors(x, (rows, columns), *flags)),
 )
 _FLOATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -196,11 +198,6 @@ _define(
     "per_token_cast_back(Tensor q, Tensor sf, str fmt, int num_per_channels) -> Tensor",
     lambda q, sf, fmt, group: tw.quant.per_token_cast_back((q, sf), fmt, group),
     _values,
-)
-_define(
-    "per_block_cast(Tensor x, bool round_sf=False) -> (Tensor, Tensor)",
-    lambda x, round_sf=False: tw.per_block_cast(x, round_sf=round_sf),
-    _blocks,
 )
 
 

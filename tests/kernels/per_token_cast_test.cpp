@@ -57,13 +57,8 @@ void check(const Problem& p, Where where = Where::cpu) {
   const OwnedTensor again(p.format, {p.m, p.k});
   kernels::per_token_cast_with_precomputed_sf(on(where, x), on(where, sf.view), on(where, again),
                                               args);
-  const std::vector<double> in = values(x);
-  std::vector<uint8_t> by_given;
-  for (size_t i = 0; i < in.size(); ++i) {
-    const float factor = wanted.sf[i / n(p.k) * n(sf.columns) + i % n(p.k) / n(p.group)];
-    by_given.push_back(
-        static_cast<uint8_t>(encode(static_cast<float>(in[i]) * (1.0F / factor), p.format)));
-  }
+  const auto by_given =
+      reference::cast_by_factors(values(x), n(p.m), n(p.k), 1, n(p.group), p.format, wanted.sf);
   EXPECT_EQ(codes(again), p.format == f8_e4m3 ? any_sign(by_given) : by_given) << to_text(p);
 }
 

@@ -496,26 +496,79 @@ void add_token_casts(Cases& cases) {
   }
 }
 
-void add_casts(Cases& cases) {
-  for (const DType dtype : {f32, bf16}) {
-    for (const bool round_sf : {false, true}) {
-      const char* how = round_sf ? ", powers of two" : "";
-      cases.add("per_block_cast", format("{}{}", dtype, how), [=](Place& p) {
-        for (const auto& [m, k] : {std::pair(253, 141), std::pair(131, 253), std::pair(224, 226)}) {
-          const Tensor x = p.input(dtype, {m, 256});
-          // The largest magnitude of each block is in another corner of it, or elsewhere.
-          Sizes places = {{0, 0}, {127, k - 1}, {m - 1, 127}, {128, 128}};
-          if (m == 224) places = {{9, 33}, {18, 130}, {155, 67}, {165, 198}};
-          for (const auto& [i, j] : places) {
-            const double value = static_cast<double>(3 + j);
-            assign(x.slice(0, i, 1).slice(1, j, 1), {i < 128 ? -value : value});
-          }
-          per_block_cast(left(x, k), left(p.output(f8_e4m3, {m, 256}), k), p.output(f32, {2, 2}),
-                         round_sf);
-        }
-      });
+/// x whose block of rows x columns has its largest magnitude in one of its corners or elsewhere.
+Tensor peaked(Place& p, DType dtype, int64_t m, int64_t k, int64_t rows, int64_t columns,
+              int turn) {
+  const Tensor x = p.input(dtype, {m, k});
+  for (int64_t i = 0; i < m; i += rows) {
+    for (int64_t j = 0; j < k; j += columns) {
+      const int64_t last_i = std::min(i + rows, m) - 1, last_j = std::min(j + columns, k) - 1;
+      const int64_t at_i = turn == 0 ? i : turn == 1 ? last_i : (i + last_i + 1) / 2;
+      const int64_t at_j = turn == 0 ? j : turn == 1 ? last_j : (2 * j + last_j) / 3;
+      const double value = static_cast<double>(3 + i / rows + j / columns);
+      assign(x.slice(0, at_i, 1).slice(1, at_j, 1), {turn == 1 ? -value : value});
     }
   }
+  return x;
+}
+
+void add_block_casts(Cases& cases) {
+  struct Form {
+    int64_t rows, columns, m, k;
+    DType x, to, sf;
+  };
+  for (const Form& f : {Form{128, 128, 131, 253, bf16, f8_e4m3, f32},
+                        {32, 32, 37, 288, bf16, f8_e4m3, i32},
+                        {32, 32, 37, 320, f32, f4_e2m1, i32},
+                        {128, 32, 131, 96, bf16, f4_e2m1, f32},
+                        {32, 128, 37, 320, f32, f8_e4m3, f32}}) {
+    const int64_t down = cdiv(f.m, f.rows), across = cdiv(f.k, f.columns);
+    const BlockCastArgs args{.rows = f.rows, .columns = f.columns, .round_sf = f.sf == i32};
+    const std::string what =
+        format("{} to {} in {} x {}, factors {}", f.x, f.to, f.rows, f.columns, f.sf);
+    const auto x = [=](Place& p, int turn) {
+      return left(peaked(p, f.x, f.m, up(f.k), f.rows, f.columns, turn), f.k);
+    };
+    cases.add("per_block_cast", what, [=](Place& p) {
+      for (const int turn : {0, 1, 2}) {
+        per_block_cast(x(p, turn), left(p.output(f.to, {f.m, up(f.k)}), f.k),
+                       factors(p, f.sf, down, across), args);
+      }
+    });
+    cases.add("per_block_cast_with_sf_only", what, [=](Place& p) {
+      for (const int turn : {0, 1, 2}) {
+        per_block_cast_with_sf_only(x(p, turn), f.to, factors(p, f.sf, down, across), args);
+      }
+    });
+    cases.add("per_block_cast_with_precomputed_sf", what, [=](Place& p) {
+      per_block_cast_with_precomputed_sf(x(p, 2), p.input(f32, {down, across}, 0.5, 3),
+                                         left(p.output(f.to, {f.m, up(f.k)}), f.k), args);
+    });
+  }
+}
+
+void add_casts_back(Cases& cases) {
+  struct Form {
+    DType q, y, sf;
+    int64_t rows, columns, m, k;
+  };
+  for (const Form& f : {Form{f8_e4m3, bf16, f32, 1, 128, 13, 576},
+                        {f4_e2m1, bf16, f32, 1, 32, 13, 576},
+                        {f4_e2m1, f32, f8_e4m3, 1, 16, 9, 320},
+                        {f8_e4m3, f32, f32, 32, 1, 37, 192},
+                        {f8_e4m3, bf16, f32, 128, 128, 131, 200},
+                        {f8_e4m3, bf16, f32, 1, 24, 13, 141}}) {
+    cases.add("cast_back", format("{} to {} by {} of {} x {}", f.q, f.y, f.sf, f.rows, f.columns),
+              [=](Place& p) {
+                cast_back(left(p.input(f.q, {f.m, up(f.k)}, -6, 6), f.k),
+                          p.input(f.sf, {cdiv(f.m, f.rows), cdiv(f.k, f.columns)}, 1, 9),
+                          left(p.output(f.y, {f.m, up(f.k)}), f.k),
+                          {.rows = f.rows, .columns = f.columns});
+              });
+  }
+}
+
+void add_casts(Cases& cases) {
   for (const auto& [from, to] :
        {std::pair(f32, bf16), std::pair(bf16, f32), std::pair(f32, f8_e4m3), std::pair(f64, f16),
         std::pair(f8_e5m2, bf16)}) {
@@ -675,6 +728,8 @@ std::vector<LibraryCase> library_cases() {
   add_top_k(cases);
   add_rows(cases);
   add_token_casts(cases);
+  add_block_casts(cases);
+  add_casts_back(cases);
   add_casts(cases);
   add_products(cases);
   add_attention(cases);

@@ -67,6 +67,20 @@ inline Quantized cast_in_blocks(const std::vector<double>& x, size_t m, size_t k
   return out;
 }
 
+/// Codes by the inverses of factors that are given, one for each block of bm x bk, row-major.
+inline std::vector<uint8_t> cast_by_factors(const std::vector<double>& x, size_t m, size_t k,
+                                            size_t bm, size_t bk, DType format,
+                                            const std::vector<float>& sf) {
+  std::vector<uint8_t> q;
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t j = 0; j < k; ++j) {
+      const float inverse = 1.0F / sf[i / bm * ((k + bk - 1) / bk) + j / bk];
+      q.push_back(static_cast<uint8_t>(encode(static_cast<float>(x[i * k + j]) * inverse, format)));
+    }
+  }
+  return q;
+}
+
 /// x: [m, k] with a factor for each block of bm x bk, row-major.
 inline std::vector<double> cast_back(const std::vector<double>& x, size_t m, size_t k, size_t bm,
                                      size_t bk, const std::vector<float>& sf, DType dtype) {

@@ -53,10 +53,24 @@ void per_token_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf
 void per_token_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
                                         const TokenCastArgs& args = {}, Stream stream = {});
 
-/// q, sf = x in blocks of 128 x 128; those at the end of a dimension may be smaller.
-/// x: [m, k] f32 or bf16; q: [m, k] e4m3; sf: [ceil(m / 128), ceil(k / 128)] f32.
-void per_block_cast(const Tensor& x, const Tensor& q, const Tensor& sf, bool round_sf = false,
-                    Stream stream = {});
+struct BlockCastArgs {
+  int64_t rows = 128, columns = 128;  // of a block: each 32 or 128
+  bool round_sf = false;              // scale factors are powers of two
+  float least = 0;                    // 0: that of least_amax()
+};
+
+/// q, sf = x in blocks; those at the end of a dimension may be smaller.
+/// x: [m, k] f32 or bf16; q: [m, k] e4m3 or e2m1; sf: factors of its blocks.
+void per_block_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
+                    const BlockCastArgs& args = {}, Stream stream = {});
+
+/// The factors alone, for codes of that format.
+void per_block_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf,
+                                 const BlockCastArgs& args = {}, Stream stream = {});
+
+/// The codes alone, by factors that are given, finite and above 0: code = x * (1 / sf).
+void per_block_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
+                                        const BlockCastArgs& args = {}, Stream stream = {});
 
 struct CastBackArgs {
   int64_t rows = 1, columns = 128;  // of a block that shares a factor

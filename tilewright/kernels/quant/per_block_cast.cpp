@@ -1,55 +1,111 @@
-// q, sf = x in blocks of 128 x 128, see quant.h for the formula.
-// Memory bound: x is read once, q and sf written once; a block of x stays in a near cache.
+// q, sf = x in blocks of rows and columns, see quant.h for the formula.
+// Memory bound: x is read once, q and sf written once.
+#include <algorithm>
+
 #include "tilewright/jit/jit.h"
-#include "tilewright/kernels/check.h"
 #include "tilewright/kernels/quant.h"
-#include "tilewright/kernels/quant/scale.h"
+#include "tilewright/kernels/quant/cast_arguments.h"
+#include "tilewright/kernels/quant/factors.h"
 
 namespace tw::kernels {
 namespace {
 
-constexpr int64_t kBlock = 128;
+// A block of threads has `together` neighboring blocks of x, all of it in registers. Elements
+// outside x load as zero, which changes no maximum, and are not stored.
+void dataflow(Builder& k, const Case& c) {
+  const DType x_dtype = c.dtype(0), format = c.dtype(1), sf_dtype = c.dtype(2);
+  const auto part = static_cast<Part>(k.constant("part"));
+  const auto kind = static_cast<ScaleKind>(k.constant("kind"));
+  const int64_t width = k.constant("k"), rows = k.constant("rows"), columns = k.constant("columns");
+  const int64_t together = k.tunable("together", 1);
+  const Expr m = k.dim("m");
+  const Buffer x = k.input("x", x_dtype, {m, width}, {.strides = {k.dim("x_row"), 1}});
+  Buffer q;
+  if (part != Part::factors) {
+    q = k.output("q", format, {m, width}, {.strides = {k.dim("q_row"), 1}});
+  }
+  const Factors sf(k, "sf", sf_dtype, cdiv(m, rows), cdiv(width, columns), part != Part::codes);
+  const Expr least = part == Part::codes ? Expr() : k.scalar("least", f32);
 
-// Elements outside x load as zero, which changes no maximum, and are not stored.
-void dataflow(Builder& k, DType dtype) {
-  const Expr m = k.dim("m"), width = k.dim("k");
-  const bool round_sf = k.constant("round_sf") != 0;
-  const Expr down = cdiv(m, kBlock), across = cdiv(width, kBlock);
-  const Buffer x = k.input("x", dtype, {m, width}, {.strides = {k.dim("x_row"), 1}});
-  const Buffer q = k.output("q", f8_e4m3, {m, width}, {.strides = {k.dim("q_row"), 1}});
-  const Buffer sf = k.output("sf", f32, {down, across}, {.strides = {k.dim("sf_row"), 1}});
-  k.launch({across, down}, [&](Expr bx, Expr by) {
-    const auto rows = at(by * kBlock, kBlock), columns = at(bx * kBlock, kBlock);
-    const Tile v = cast(load(x(rows, columns)), f32);
-    const Scale scale = scale_of(abs_max(abs_max(v, 1), 0), least_amax(f8_e4m3, f32), f8_e4m3,
-                                 round_sf ? ScaleKind::power_of_two : ScaleKind::exact);
-    store(sf(at(by, 1), at(bx, 1)), scale.factor);
-    store(q(rows, columns),
-          map({"code", SourceLoc::here()}, {v, scale.inverse},
-              [](const std::vector<Operand>& x) { return cast(ieee::mul(x[0], x[1]), f8_e4m3); }));
+  const int64_t across = cdiv(sf.padded(), together);  // of a strip of blocks
+  const Extents box = {rows, together, columns};
+  k.launch({cdiv(m, rows) * across}, [&](Expr block) {
+    const Expr strip = let(block / across), first = let(block % across * together);
+    const auto row = [&](const Expr& i) { return strip * rows + i; };
+    const auto column = [&](const Expr& s, const Expr& j) { return (first + s) * columns + j; };
+    const Buffer v = fragment(x_dtype, box, "v");
+    parallel(box, [&](Expr i, Expr s, Expr j) { v(i, s, j) = x(row(i), column(s, j)); });
+    Scale scale;
+    if (part == Part::codes) {
+      const Buffer given = fragment(f32, {1, together}, "given");
+      parallel({together}, [&](Expr s) { given(0, s) = sf.load(strip, first + s); });
+      scale.inverse = inverse_of(value(given));
+    } else {
+      const Buffer largest = fragment(x_dtype, {1, together, 1}, "largest");
+      reduce(ReduceKind::abs_max, v, largest, {0, 2});
+      scale = scale_of(reshape(cast(value(largest), f32), {1, together}), least, format, kind);
+      const Buffer factor = scale.factor.fragment();
+      parallel({together}, [&](Expr s) { sf.store(strip, first + s, factor(0, s)); });
+    }
+    if (part == Part::factors) return;
+    const Buffer inverse = scale.inverse.fragment();
+    parallel(box, [&](Expr i, Expr s, Expr j) {
+      q(row(i), column(s, j)) = cast(ieee::mul(cast(v(i, s, j), f32), inverse(0, s)), format);
+    });
   });
 }
 
+/// Each thread has 32 elements: 256 threads 8192, or 512 one block of 128 x 128.
+void schedule_gpu(Schedule& s, const Case& c) {
+  const int64_t elements = c.constant("rows") * c.constant("columns");
+  const int64_t together = std::max<int64_t>(8192 / elements, 1);
+  s.threads(together * elements / 32).set("together", together);
+}
+
 const Jit& kernel() {
-  static const Jit jit(define_kernel("per_block_cast", dataflow));
+  static const Jit jit(define_kernel("per_block_cast", dataflow).schedule("cuda", schedule_gpu));
   return jit;
+}
+
+void run(const CastArguments& a, const BlockCastArgs& o, Stream stream) {
+  const auto is_extent = [](int64_t n) { return n == 32 || n == 128; };
+  TW_REQUIRE(is_extent(o.rows) && is_extent(o.columns),
+             "{}: blocks are {} x {}, both must be 32 or 128", a.function, o.rows, o.columns);
+  const Tensor factors = a.check(o.rows, o.columns);
+  if (a.x.numel() == 0) return;
+  const Kernel& compiled = kernel()({a.x.dtype(), a.format, factors.dtype()},
+                                    {{"part", static_cast<int64_t>(a.part)},
+                                     {"kind", static_cast<int64_t>(a.kind())},
+                                     {"k", a.x.dim(1)},
+                                     {"rows", o.rows},
+                                     {"columns", o.columns}},
+                                    a.x.device().kind);
+  const float least = a.least_or_default();
+  if (a.part == Part::codes) return compiled.launch(stream, {a.x, *a.q, factors});
+  if (a.part == Part::factors) return compiled.launch(stream, {a.x, factors, least});
+  compiled.launch(stream, {a.x, *a.q, factors, least});
 }
 
 }  // namespace
 
-void per_block_cast(const Tensor& x, const Tensor& q, const Tensor& sf, bool round_sf,
+void per_block_cast(const Tensor& x, const Tensor& q, const Tensor& sf, const BlockCastArgs& args,
                     Stream stream) {
-  check_rank("per_block_cast", {"x", x}, 2);
-  check_dtype("per_block_cast", {"x", x}, {f32, bf16});
-  check_dtype("per_block_cast", {"q", q}, {f8_e4m3});
-  check_shape("per_block_cast", {"q", q}, x.shape(), "like x");
-  check_apart("per_block_cast", {"q", q}, {{"x", x}, {"sf", sf}});
-  check_apart("per_block_cast", {"sf", sf}, {{"x", x}});
-  check_dtype("per_block_cast", {"sf", sf}, {f32});
-  check_shape("per_block_cast", {"sf", sf},
-              {lang::cdiv(x.dim(0), kBlock), lang::cdiv(x.dim(1), kBlock)},
-              "[ceil(m / 128), ceil(k / 128)]");
-  kernel()({x.dtype()}, {{"round_sf", round_sf}}, x.device().kind).launch(stream, {x, q, sf});
+  run({"per_block_cast", Part::both, x, q.dtype(), &q, sf, args.round_sf, args.least}, args,
+      stream);
+}
+
+void per_block_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf,
+                                 const BlockCastArgs& args, Stream stream) {
+  run({"per_block_cast_with_sf_only", Part::factors, x, format, nullptr, sf, args.round_sf,
+       args.least},
+      args, stream);
+}
+
+void per_block_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
+                                        const BlockCastArgs& args, Stream stream) {
+  run({"per_block_cast_with_precomputed_sf", Part::codes, x, q.dtype(), &q, sf, args.round_sf,
+       args.least},
+      args, stream);
 }
 
 }  // namespace tw::kernels

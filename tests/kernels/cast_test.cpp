@@ -1,5 +1,3 @@
-#include "tilewright/kernels/quant.h"
-
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -7,63 +5,19 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/devices.h"
-#include "tests/kernels/quant_testing.h"
 #include "tests/kernels/tensors.h"
-#include "tests/reference/quant.h"
 #include "tests/reference/tolerance.h"
 #include "tilewright/base/convert.h"
 #include "tilewright/base/format.h"
+#include "tilewright/kernels/quant.h"
 
 namespace tw {
 namespace {
 
-using test::any_sign;
-using test::codes;
 using test::on;
 using test::random_tensor;
 using test::values;
 using test::Where;
-using test::wild_tensor;
-
-void check(const Tensor& x, const Tensor& q, const Tensor& sf, int64_t bm, int64_t bk,
-           bool round_sf, const std::string& what) {
-  const auto n = [](int64_t v) { return static_cast<size_t>(v); };
-  const auto wanted = reference::cast_in_blocks(
-      values(x), n(x.dim(0)), n(x.dim(1)), n(bm), n(bk), f8_e4m3,
-      round_sf ? reference::Kind::power_of_two : reference::Kind::exact, 1e-4F);
-  EXPECT_EQ(codes(q), any_sign(wanted.q)) << what;
-  const std::vector<double> factors = values(sf);
-  EXPECT_EQ(factors, std::vector<double>(wanted.sf.begin(), wanted.sf.end())) << what;
-}
-
-TEST(PerBlockCast, IsBitwiseTheReference) {
-  for (const DType dtype : {f32, bf16}) {
-    for (const bool round_sf : {false, true}) {
-      for (const auto& [m, k] : std::vector<std::pair<int64_t, int64_t>>{
-               {0, 128}, {1, 1}, {128, 128}, {130, 257}, {300, 64}}) {
-        const OwnedTensor x = wild_tensor(dtype, m, k), q(f8_e4m3, {m, k}),
-                          sf(f32, {(m + 127) / 128, (k + 127) / 128});
-        kernels::per_block_cast(x, q, sf, round_sf);
-        check(x, q, sf, 128, 128, round_sf, format("{} [{}, {}], round {}", dtype, m, k, round_sf));
-      }
-    }
-  }
-}
-
-TEST(PerBlockCast, StridedRows) {
-  const OwnedTensor x = random_tensor(f32, {150, 210}, 1),
-                    q = test::filled_tensor(f8_e4m3, {150, 220}, 7), sf(f32, {2, 2});
-  const Tensor xv = test::with_row_gap(x, 200), qv = test::with_row_gap(q, 200);
-  kernels::per_block_cast(xv, qv, sf);
-  check(xv, qv, sf, 128, 128, false, "strided");
-  for (const double between : values(q->slice(1, 200, 20))) ASSERT_EQ(between, 7);
-}
-
-TEST(PerBlockCast, RejectsArgumentsThatDoNotFit) {
-  const OwnedTensor x(f32, {4, 200}), q(f8_e4m3, {4, 200}), sf(f32, {4, 2});
-  EXPECT_EQ(test::error_of([&] { kernels::per_block_cast(x, q, sf); }),
-            "per_block_cast: sf is f32 [4, 2], it must be [1, 2] [ceil(m / 128), ceil(k / 128)]");
-}
 
 constexpr DType kFloats[] = {f64, f32, tf32, f16, bf16, f8_e4m3, f8_e5m2, f8_e8m0};
 

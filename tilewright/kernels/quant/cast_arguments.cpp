@@ -1,0 +1,48 @@
+#include "tilewright/kernels/quant/cast_arguments.h"
+
+#include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/quant/factors.h"
+
+namespace tw::kernels {
+
+Tensor CastArguments::check(int64_t rows, int64_t columns) const {
+  const char* f = function;
+  const Named from{"x", x}, factors{"sf", sf};
+  if (q != nullptr) {
+    check_dtype(f, {"q", *q}, {f8_e4m3, f4_e2m1});
+  } else {
+    TW_REQUIRE(format == f8_e4m3 || format == f4_e2m1,
+               "{}: the format is {}, it must be e4m3 or e2m1", f, format);
+  }
+  check_rank(f, from, 2);
+  check_dtype(f, from, {f32, bf16});
+  const int64_t m = x.dim(0), k = x.dim(1);
+  TW_REQUIRE(k % 2 == 0 || format != f4_e2m1,
+             "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
+  TW_REQUIRE(sf.dtype() != i32 || round_sf || part == Part::codes,
+             "{}: sf is i32, exponents of powers of two: set round_sf, or pass f32", f);
+  TW_REQUIRE(sf.dtype() != f8_e4m3 || !round_sf,
+             "{}: sf is e4m3, which has no room for all powers of two: pass f32 or i32, or leave "
+             "round_sf out",
+             f);
+  Tensor given =
+      as_factors(f, factors, lang::cdiv(m, rows), lang::cdiv(k, columns), words_of(columns));
+  check_apart(f, factors, {from});
+  if (q != nullptr) {
+    check_shape(f, {"q", *q}, x.shape(), "like x");
+    check_apart(f, {"q", *q}, {from, factors});
+  }
+  return given;
+}
+
+ScaleKind CastArguments::kind() const {
+  return round_sf                ? ScaleKind::power_of_two
+         : sf.dtype() == f8_e4m3 ? ScaleKind::e4m3
+                                 : ScaleKind::exact;
+}
+
+float CastArguments::least_or_default() const {
+  return least > 0 ? least : least_amax(format, sf.dtype());
+}
+
+}  // namespace tw::kernels

@@ -1,0 +1,31 @@
+// Checks of arguments that casts to codes with scale factors share.
+#pragma once
+
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/quant/scale.h"
+
+namespace tw::kernels {
+
+/// What of the two results is computed; without the codes, or from factors that are given.
+enum class Part : uint8_t { both, factors, codes };
+
+/// A cast of f32 or bf16 [m, k] with factors of `rows` x `columns`.
+struct CastArguments {
+  const char* function;
+  Part part;
+  const Tensor& x;
+  DType format;     // of codes
+  const Tensor* q;  // null where only factors are computed
+  const Tensor& sf;
+  bool round_sf;
+  float least;
+
+  /// Raises unless format, dtypes, shapes and flags fit, and results are apart from the rest; gives
+  /// the factors as the kernel takes them.
+  Tensor check(int64_t rows, int64_t columns) const;
+  ScaleKind kind() const;
+  /// The least amax that counts.
+  float least_or_default() const;
+};
+
+}  // namespace tw::kernels
