@@ -1,9 +1,12 @@
 """Which experts each token goes to, and with what weights."""
 
+from typing import Any
+
 from torch import Tensor
 
 from .. import _native
 from .._level import is_v1
+from .._native import require
 
 
 def topk_gate(scores: Tensor, num_topk: int) -> Tensor:
@@ -14,3 +17,53 @@ def topk_gate(scores: Tensor, num_topk: int) -> Tensor:
 def normalize_weight(topk_weights: Tensor) -> tuple[Tensor, Tensor]:
     """The sum of each row, and the row divided by it. v1 has rows of more than 32, too."""
     return _native.moe.normalize_weight(topk_weights, wide_rows=is_v1())
+
+
+def moe_topk_gate_forward(
+    logits: Tensor,
+    num_topk: int,
+    use_shared_as_routed: bool,
+    num_shared_experts: int,
+    routed_scaling_factor: float,
+    ep_rank: int,
+    scoring_func: str = "sqrtsoftplus",
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    image_bias: Tensor | None = None,
+    image_token_mask: Tensor | None = None,
+    fix_routing_mask: Tensor | None = None,
+    to_physical_map: Tensor | None = None,
+    logical_count: Tensor | None = None,
+    unmapped_topk_idx: Tensor | None = None,
+    force_random: Tensor | None = None,
+    out: tuple[Tensor, Tensor] | None = None,
+    scores: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The gate of v2: (topk_idx, topk_weights). It also writes unmapped_topk_idx and scores."""
+    fits = -(2**31) <= ep_rank < 2**31
+    require(fits, f"moe_topk_gate_forward: ep_rank is {ep_rank}, which needs more than 32 bits")
+    return _native.moe.moe_topk_gate_forward(
+        logits,
+        num_topk,
+        use_shared_as_routed,
+        num_shared_experts,
+        routed_scaling_factor,
+        ep_rank,
+        scoring_func,
+        mask,
+        bias,
+        image_bias,
+        image_token_mask,
+        fix_routing_mask,
+        to_physical_map,
+        logical_count,
+        unmapped_topk_idx,
+        force_random,
+        out,
+        scores,
+    )
+
+
+def moe_topk_gate(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    """Another name of moe_topk_gate_forward."""
+    return moe_topk_gate_forward(*args, **kwargs)

@@ -1,8 +1,22 @@
-"""Rows of tokens in the expert-major layout (v1)."""
+"""The expert-major layout: its maps, rows that go there, and sums that come back (v1)."""
 
 from torch import Tensor
 
 from .. import _native
+
+
+def get_fused_mapping(
+    topk_idx: Tensor,
+    num_experts: int,
+    num_expanded_tokens: int,
+    alignment: int,
+    force_no_sync: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, list[int]]:
+    """(pos_to_expert, pos_to_token, pos_to_token_topk, token_topk_to_pos, expert_start, expert_end,
+    num_tokens_per_expert, the same as a list when the host waits for the layout's size)."""
+    return _native.moe.get_fused_mapping(
+        topk_idx, num_experts, num_expanded_tokens, alignment, force_no_sync
+    )
 
 
 def expand_to_fused(x: Tensor, token_topk_to_pos: Tensor, pos_to_expert: Tensor) -> Tensor:
@@ -21,3 +35,15 @@ def expand_to_fused_with_sf(
     return _native.moe.expand_to_fused_with_sf(
         x, num_per_channels, token_topk_to_pos, pos_to_expert, use_tma_aligned_col_major_sf
     )
+
+
+def reduce_fused(
+    x: Tensor | tuple[Tensor, Tensor],
+    topk_weights: Tensor | None,
+    token_topk_to_pos: Tensor,
+    fp8_format: str = "",
+    sf: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The weighted sum of each token's rows, slot by slot with fused multiply-adds."""
+    return _native.moe.reduce_fused(x, topk_weights, token_topk_to_pos, fp8_format, sf, out)
