@@ -22,6 +22,11 @@ void check_num_topk(const char* f, int64_t num_topk) {
   TW_REQUIRE(num_topk >= 1, "{}: num_topk is {}, it must be at least 1", f, num_topk);
 }
 
+void check_scoring(const char* f, const std::string& scoring_func) {
+  TW_REQUIRE(scoring_func == "sqrtsoftplus", "{}: scoring_func is '{}', it must be 'sqrtsoftplus'",
+             f, scoring_func);
+}
+
 /// Shared experts that tokens are sent to like routed ones.
 int64_t shared_experts(const char* f, bool use_shared_as_routed, int64_t num_shared_experts) {
   if (!use_shared_as_routed) return 0;
@@ -59,8 +64,7 @@ nb::any moe_topk_gate_forward(const Array& logits_, int64_t num_topk, bool use_s
                               const MaybeArray& unmapped_topk_idx_, const MaybeArray& force_random_,
                               nb::handle out, const MaybeArray& scores_) {
   constexpr const char* f = "moe_topk_gate_forward";
-  TW_REQUIRE(scoring_func == "sqrtsoftplus", "{}: scoring_func is '{}', it must be 'sqrtsoftplus'",
-             f, scoring_func);
+  check_scoring(f, scoring_func);
   check_num_topk(f, num_topk);
   Call call(f);
   const Tensor logits = call.input("logits", logits_);
@@ -94,6 +98,31 @@ nb::any moe_topk_gate_forward(const Array& logits_, int64_t num_topk, bool use_s
          .unmapped_topk_idx = pointer(unmapped_topk_idx),
          .force_random = pointer(force_random),
          .scores = pointer(scores)},
+        stream);
+  });
+  return call.result();
+}
+
+nb::any moe_topk_gate_backward(const Array& scores_, const Array& topk_idx,
+                               const Array& topk_weights, const Array& grad_topk_weights,
+                               double routed_scaling_factor, const std::string& scoring_func,
+                               const MaybeArray& mask_, const MaybeArray& grad_scores_sum,
+                               const MaybeArray& out) {
+  constexpr const char* f = "moe_topk_gate_backward";
+  check_scoring(f, scoring_func);
+  Call call(f);
+  const Tensor scores = call.input("scores", scores_), idx = call.input("topk_idx", topk_idx),
+               weights = call.input("topk_weights", topk_weights),
+               grad_weights = call.input("grad_topk_weights", grad_topk_weights);
+  const auto mask = call.input("mask", mask_),
+             sums = call.input("grad_scores_sum", grad_scores_sum);
+  const Tensor grad_logits = call.output("out", out, f32, scores.shape());
+  call.run([&](Stream stream) {
+    kernels::moe_topk_gate_backward(
+        scores, idx, weights, grad_weights, grad_logits,
+        {.routed_scaling_factor = static_cast<float>(routed_scaling_factor),
+         .grad_scores_sum = pointer(sums),
+         .mask = pointer(mask)},
         stream);
   });
   return call.result();
@@ -135,6 +164,14 @@ void bind_moe_gate(nb::module_& m) {
       "to_physical_map, logical_count: the places of each expert's duplicates. force_random:\n"
       "tokens that get any experts and weights. scores: gets the scores. out: (topk_idx,\n"
       "topk_weights).");
+  m.def(
+      "moe_topk_gate_backward", &moe_topk_gate_backward, "scores"_a, "topk_idx"_a, "topk_weights"_a,
+      "grad_topk_weights"_a, "routed_scaling_factor"_a, "scoring_func"_a = "sqrtsoftplus",
+      "mask"_a = nb::none(), "grad_scores_sum"_a = nb::none(), "out"_a = nb::none(),
+      "The gradient of the logits of moe_topk_gate_forward, f32 [tokens, experts], by its scores\n"
+      "and its logical topk_idx and topk_weights of routed experts. grad_scores_sum [sequences,\n"
+      "experts] adds that of a loss on the sums of each sequence's scores / their sum, of tokens\n"
+      "with mask.");
   m.def(
       "normalize_weight",
       [](const Array& topk_weights, bool wide_rows, const MaybeArray& out) {

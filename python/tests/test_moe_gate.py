@@ -221,3 +221,63 @@ def test_wrong_kinds_are_type_errors() -> None:
         moe.moe_topk_gate(logits, 2, False, 0, 1.0, 0, mask=np.ones(3, "uint8"))
     with pytest.raises(TypeError, match="out must be a tuple"):
         moe.moe_topk_gate(logits, 2, False, 0, 1.0, 0, out=np.empty((3, 2), "int64"))
+
+
+# ---- moe_topk_gate_backward ----
+def gradient(
+    u: np.ndarray,
+    idx: np.ndarray,
+    weights: np.ndarray,
+    g: np.ndarray,
+    mask: np.ndarray | None,
+    h: np.ndarray | None,
+) -> np.ndarray:
+    u, weights, g = (x.astype("float64") for x in (u, weights, g))
+    rows, exists = np.arange(len(u))[:, None], idx >= 0
+    total = np.where(exists, u[rows, idx], 0).sum(1, keepdims=True) + 1e-20
+    dot = np.where(exists, g * weights, 0).sum(1, keepdims=True)
+    a = np.zeros(u.shape)
+    np.add.at(a, (rows, idx), np.where(exists, (1.5 * g - dot) / total, 0))
+    if h is not None:
+        h = np.repeat(h.astype("float64"), len(u) // len(h), axis=0)
+        inverse = np.zeros((len(u), 1))
+        inverse[mask] = 1 / u[mask].sum(1, keepdims=True)
+        a += (h - (h * u).sum(1, keepdims=True) * inverse) * inverse
+    factor = np.zeros(u.shape)
+    np.divide(-np.expm1(-u * u), 2 * u, out=factor, where=u != 0)
+    return a * factor
+
+
+@pytest.mark.parametrize("sequences", [0, 1, 2])
+@pytest.mark.parametrize("tokens", [0, 1, 64])
+def test_moe_topk_gate_backward(tokens: int, sequences: int) -> None:
+    tokens *= max(sequences, 1)
+    mask = np.arange(tokens) % 5 != 1
+    u, unmapped = np.empty((tokens, 72), "float32"), np.empty((tokens, 6), "int64")
+    _, weights = moe.moe_topk_gate(
+        random(tokens, 72), 6, False, 0, 1.5, 0, mask=mask, unmapped_topk_idx=unmapped, scores=u
+    )
+    g, h = random(tokens, 6), random(sequences, 72) if sequences else None
+    aux = {"mask": mask, "grad_scores_sum": h} if sequences else {}
+    got = moe.moe_topk_gate_backward(u, unmapped, weights, g, 1.5, **aux)
+    wanted = gradient(u, unmapped, weights, g, mask, h)
+    most = np.abs(wanted).max(initial=0)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5 * most)
+    assert not got[~mask].view("uint32").any()
+    out = np.empty_like(got)
+    assert moe.moe_topk_gate_backward(u, unmapped, weights, g, 1.5, out=out, **aux) is out
+    np.testing.assert_array_equal(out, got)
+
+
+def test_what_does_not_fit_the_gradient_is_an_error() -> None:
+    u, idx, w = random(4, 16), np.zeros((4, 2), "int64"), random(4, 2)
+    with pytest.raises(ValueError, match="mask is given without grad_scores_sum"):
+        moe.moe_topk_gate_backward(u, idx, w, w, 1.0, mask=np.ones(4, bool))
+    with pytest.raises(ValueError, match="the number of sequences must divide"):
+        moe.moe_topk_gate_backward(
+            u, idx, w, w, 1.0, mask=np.ones(4, bool), grad_scores_sum=random(3, 16)
+        )
+    with pytest.raises(ValueError, match="scoring_func is 'softmax'"):
+        moe.moe_topk_gate_backward(u, idx, w, w, 1.0, "softmax")
+    with pytest.raises(TypeError, match="topk_idx is i32"):
+        moe.moe_topk_gate_backward(u, idx.astype("int32"), w, w, 1.0)

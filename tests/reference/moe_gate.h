@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -83,6 +84,39 @@ struct Duplicates {
                                                           counts[static_cast<size_t>(expert)])];
   }
   int64_t total() const { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
+};
+
+/// The gradient of one token's logits, in f64: of the chosen experts' weights, and of h, that with
+/// respect to u / sum(u), unless it is empty.
+struct GateGradient {
+  std::vector<float> u, weights, grad_weights, h;
+  std::vector<int64_t> idx;
+  double scale;
+  bool counts;  // for h
+
+  std::vector<double> logits() const {
+    const auto score = [&](int64_t e) { return static_cast<double>(u[static_cast<size_t>(e)]); };
+    double sum = 1e-20, dot = 0, all = 0, mean = 0;
+    for (size_t j = 0; j < idx.size(); ++j) {
+      if (idx[j] < 0) continue;
+      sum += score(idx[j]);
+      dot += static_cast<double>(grad_weights[j]) * weights[j];
+    }
+    std::vector<double> a(u.size());
+    for (size_t j = 0; j < idx.size(); ++j) {
+      if (idx[j] >= 0) a[static_cast<size_t>(idx[j])] += (scale * grad_weights[j] - dot) / sum;
+    }
+    for (size_t e = 0; e < h.size(); ++e) {
+      all += u[e];
+      mean += static_cast<double>(h[e]) * u[e];
+    }
+    for (size_t e = 0; e < u.size(); ++e) {
+      const double y = u[e];
+      if (!h.empty() && counts) a[e] += (h[e] - mean / all) / all;
+      a[e] = y == 0 ? 0 : a[e] * -std::expm1(-y * y) / (2 * y);
+    }
+    return a;
+  }
 };
 
 }  // namespace tw::reference

@@ -63,6 +63,26 @@ struct MoeTopkGateArgs {
 void moe_topk_gate_forward(const Tensor& logits, const Tensor& idx, const Tensor& weights,
                            const MoeTopkGateArgs& args = {}, Stream stream = {});
 
+struct MoeTopkGateBackwardArgs {
+  float routed_scaling_factor = 1;
+  /// Of a loss on the scores of q sequences of t / q tokens, the gradient h with respect to the sum
+  /// of a sequence's u / sum(u): [q, e] f32; and [t] bool, false for tokens that don't count there.
+  const Tensor *grad_scores_sum = nullptr, *mask = nullptr;
+};
+
+/// grad_logits = the gradient of moe_topk_gate_forward, by what it gave: scores u [t, e] f32, and
+/// of routed experts idx [t, k] i64 and weights w [t, k] f32; g = grad_weights [t, k] f32. Negative
+/// indices contribute nothing, those of e and above stop the kernel. For each token
+///   a[e] = sum of (routed_scaling_factor g[j] - dot) / D(u[idx]) over j with idx[j] = e,
+///   dot = sum of g w; and, with h of its sequence and i = 1 / sum(u), or 0 without mask,
+///   a[e] += (h[e] - sum(h u) i) i;
+///   grad_logits[e] = a[e] (1 - exp(-u[e]^2)) / (2 u[e]), 0 for u = 0.
+/// In f32, sums in an order that devices may differ by. grad_logits: [t, e] f32, k from 1 to 32 and
+/// at most e.
+void moe_topk_gate_backward(const Tensor& scores, const Tensor& idx, const Tensor& weights,
+                            const Tensor& grad_weights, const Tensor& grad_logits,
+                            const MoeTopkGateBackwardArgs& args = {}, Stream stream = {});
+
 struct NormalizeWeightArgs {
   /// Rows of more than 32 weights are legal, and summed up from left to right, from 1e-20 on.
   bool wide_rows = false;

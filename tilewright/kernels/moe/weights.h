@@ -9,15 +9,18 @@ namespace tw::kernels {
 
 constexpr int64_t kMostChoices = 32;  // experts of a token
 
-/// D of each row of [rows, 2^n], see moe.h: a tree of sums of two. Zeros behind the last weight
-/// change nothing.
-inline Tile denominator(const Tile& weights) {
-  const int64_t rows = weights.shape()[0];
-  Tile sums = weights;
-  for (int64_t half = weights.shape()[1] / 2; half >= 1; half /= 2) {
+/// The sum of each row of [rows, 2^n]: of elements j and j + 2^(n-1), then of these sums in the
+/// same way. Zeros behind the last element change nothing.
+inline Tile tree_sum(const Tile& x) {
+  const int64_t rows = x.shape()[0];
+  Tile sums = x;
+  for (int64_t half = x.shape()[1] / 2; half >= 1; half /= 2) {
     sums = reshape(sum(reshape(sums, {rows, 2, half}), 1), {rows, half});
   }
-  return sums + 1e-20F;
+  return sums;
 }
+
+/// D of each row, see moe.h.
+inline Tile denominator(const Tile& weights) { return tree_sum(weights) + 1e-20F; }
 
 }  // namespace tw::kernels

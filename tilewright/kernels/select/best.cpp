@@ -67,7 +67,9 @@ Expr ordered(const Expr& x) {
   return select(x == 0.0F, 0, raw ^ ((raw >> 31) & magnitude));
 }
 
-int64_t Search::lists() const { return std::max(std::min(h, 32 * lang::cdiv(h, 256)), count); }
+int64_t lists_of(int64_t h) { return std::min(h, 32 * lang::cdiv(h, 256)); }
+
+int64_t Search::lists() const { return std::max(lists_of(h), count); }
 
 Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
   const auto [rows, h, count, in_word] = search;

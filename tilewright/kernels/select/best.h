@@ -15,6 +15,10 @@ Expr ordered(const Expr& x);
 /// That of the f32 -inf.
 constexpr int32_t kOrderedMinusInfinity = INT32_MIN + 0x7FFFFF;
 
+/// Columns of a row of h are dealt out to so many lists of at most 8: element c of list l is column
+/// c * lists + l. In rows of more than 32 each lane of a warp has a list.
+int64_t lists_of(int64_t h);
+
 /// What is sought: the `count` largest of each of `rows` rows of `h` keys.
 struct Search {
   int64_t rows, h, count;
@@ -22,8 +26,7 @@ struct Search {
   /// equal keys comes first.
   bool in_word = false;
 
-  /// Columns are dealt out to lists of at most 8: element c of list l is column c * lists() + l.
-  /// There is a list for each result, and one for each lane of a warp in longer rows.
+  /// lists_of(h), or one for each result.
   int64_t lists() const;
 };
 
