@@ -5,6 +5,7 @@
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe.h"
 #include "tilewright/kernels/moe/experts.h"
+#include "tilewright/kernels/moe/gate.h"
 #include "tilewright/kernels/moe/optional.h"
 #include "tilewright/kernels/moe/scoring.h"
 #include "tilewright/kernels/moe/weights.h"
@@ -12,9 +13,6 @@
 
 namespace tw::kernels {
 namespace {
-
-/// What a token is, the first of these that holds.
-constexpr int32_t kMasked = 0, kForced = 1, kFixed = 2, kRouted = 3;
 
 // Tensors that a call may leave out are empty then: what is read outside of one has the value that
 // stands for its absence, what is written there goes nowhere.
@@ -65,41 +63,17 @@ void dataflow(Builder& k) {
       return all;
     };
     const Found found = find_best(search, kMostChoices, keys);
-    parallel({rows, 1}, [&](Expr i, Expr j) {
-      device_assert(kind(i, j) != kRouted || found.last(i, j) > kOrderedMinusInfinity,
-                    "moe_topk_gate_forward: too few experts of this token have a key above -inf",
-                    {row + i});
-    });
 
-    // 2. The experts of each token: found, or given. Their scores are computed again.
-    const Buffer expert = fragment(i64, {rows, kMostChoices}, "expert");
-    const Buffer score = fragment(f32, {rows, kMostChoices}, "score");
-    parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
-      const Expr given =
-          let(if_else(kind(i, 0) == kFixed, unmapped(row + i, r), found.columns(i, r)));
-      const Expr is_routed = let(r < count && kind(i, 0) >= kFixed);
-      device_assert(!is_routed || (0 <= given && given < e),
-                    "moe_topk_gate_forward: no such expert of this token", {row + i, given});
-      expert(i, r) = select(r < count, given, e + r - count);
-      score(i, r) = if_else(is_routed, sqrt_softplus(logits(row + i, given)), 0.0F);
-    });
-    const Buffer sum = denominator(value(score)).fragment();
-    parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
-      if_(r < slots && kind(i, 0) != kForced, [&] {
-        const Expr at = row + i, exists = let(kind(i, 0) != kMasked);
-        if_(
-            exists,
-            [&] {
-              idx(at, r) = duplicates.physical(expert(i, r), at);
-              weights(at, r) = select(r < count, ieee::mul(score(i, r) / sum(i, 0), scale), 1.0F);
-            },
-            [&] {
-              idx(at, r) = -1;
-              weights(at, r) = 0.0F;
-            });
-        unmapped(at, r) = select(exists, expert(i, r), -1);
-      });
-    });
+    // 2. The results of tokens with found or given experts, and of those without.
+    const auto score = [&](const Expr& i, const Expr& expert) {
+      return sqrt_softplus(logits(row + i, expert));
+    };
+    const auto number = [&](const Expr& expert, const Expr& token) {
+      return duplicates.physical(expert, token);
+    };
+    finish_gate(
+        {"moe_topk_gate_forward", rows, e, count, slots, row, scale, kind, unmapped, idx, weights},
+        found, score, number);
 
     // 3. Tokens that get any experts: slot r the c-th of those that the slots before it left. The
     // words depend on the token and the slot alone.
