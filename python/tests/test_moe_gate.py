@@ -65,6 +65,28 @@ def test_topk_gate_stops_at_scores_that_are_not_finite(wrong: float) -> None:
         moe.topk_gate(scores, 3)
 
 
+# ---- topk_sum_and_topk_group_idx ----
+@pytest.mark.parametrize("tokens", [0, 1, 67])
+@pytest.mark.parametrize("summands", [1, 2])
+@pytest.mark.parametrize(("groups", "size", "k"), [(8, 9, 4), (12, 6, 2), (32, 8, 32), (1, 5, 1)])
+def test_topk_sum_and_topk_group_idx(
+    tokens: int, summands: int, groups: int, size: int, k: int
+) -> None:
+    scores = np.round(random(tokens, groups, size), 1)
+    highest = np.sort(scores, axis=2)
+    sums = highest[..., -1] if summands == 1 else highest[..., -1] + highest[..., -2]
+    idx = moe.topk_sum_and_topk_group_idx(scores, summands, k)
+    assert idx.dtype == np.int64 and idx.flags.c_contiguous
+    np.testing.assert_array_equal(idx, best(sums, k))
+
+
+def test_topk_sum_and_topk_group_idx_rejects_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="num_topk_sum is 0, it must be 1 or 2"):
+        moe.topk_sum_and_topk_group_idx(random(3, 4, 5), 0, 2)
+    with pytest.raises(ValueError, match="num_topk_groups is 5, it must be from 1 to 4"):
+        moe.topk_sum_and_topk_group_idx(random(3, 4, 5), 1, 5)
+
+
 # ---- normalize_weight ----
 @pytest.mark.parametrize("tokens", [0, 1, 67])
 @pytest.mark.parametrize("k", [1, 6, 8, 32])

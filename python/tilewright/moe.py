@@ -13,6 +13,7 @@ from ._tilewright import (
     normalize_weight,
     reduce_fused,
     topk_gate,
+    topk_sum_and_topk_group_idx,
 )
 
 moe_topk_gate = moe_topk_gate_forward
@@ -31,4 +32,5 @@ __all__ = [
     "normalize_weight",
     "reduce_fused",
     "topk_gate",
+    "topk_sum_and_topk_group_idx",
 ]

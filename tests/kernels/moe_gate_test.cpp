@@ -154,6 +154,99 @@ TEST(TopkGate, RejectsArgumentsThatDoNotFit) {
             "error[E-HOST-06]: topk_gate: scores.stride[0] expected 64 (compact), got 70");
 }
 
+// ---- topk_sum_and_topk_group_idx ----
+
+OwnedTensor best_groups(const Tensor& scores, int64_t summands, int64_t k,
+                        Where where = Where::cpu) {
+  OwnedTensor idx = test::filled_tensor(i64, {scores.dim(0), k}, 77);
+  kernels::topk_sum_and_topk_group_idx(on(where, scores), summands, on(where, idx));
+  return idx;
+}
+
+void expect_groups(const Tensor& scores, int64_t summands, int64_t k, Where where = Where::cpu) {
+  const std::vector<float> all = floats(scores);
+  const std::vector<int64_t> found = indices(best_groups(scores, summands, k, where));
+  const int64_t e = scores.dim(1) * scores.dim(2);
+  for (int64_t t = 0; t < scores.dim(0); ++t) {
+    const auto sums = reference::group_scores(row(all, t, e), static_cast<size_t>(scores.dim(2)),
+                                              static_cast<int>(summands));
+    ASSERT_EQ(row(found, t, k), reference::best_of(sums, static_cast<size_t>(k)))
+        << format("{}: token {}, {} groups of {} by {}", name_of(where), t, k, scores, summands);
+  }
+}
+
+TEST(TopkSumAndTopkGroupIdx, HasTheValuesOfTheSpecification) {
+  OwnedTensor scores(f32, {1, 4, 4});
+  test::assign(scores, {1, 2, 0, 0, 3, 0, 0, 0, 2, 2, 1, 2, 0, 1, -1, 0});
+  using Row = std::vector<int64_t>;
+  for (const Where where : {Where::cpu, Where::twin}) {
+    EXPECT_EQ(indices(best_groups(scores, 2, 2, where)), (Row{2, 0}));
+    EXPECT_EQ(indices(best_groups(scores, 2, 3, where)), (Row{2, 0, 1}));
+    EXPECT_EQ(indices(best_groups(scores, 1, 3, where)), (Row{1, 0, 2}));
+  }
+}
+
+TEST(TopkSumAndTopkGroupIdx, AgreesWithTheReference) {
+  for (const int64_t experts : {72, 256}) {
+    for (const int64_t groups : {1, 4, 8, 12, 16, 32}) {
+      if (experts % groups != 0) continue;
+      for (const int64_t summands : {1, 2}) {
+        for (const int64_t k : {int64_t{1}, std::min<int64_t>(4, groups), groups}) {
+          for (const int64_t tokens : {0, 1, 67}) {
+            expect_groups(random_tensor(f32, {tokens, groups, experts / groups}, 3), summands, k);
+          }
+        }
+      }
+    }
+  }
+  expect_groups(random_tensor(f32, {9, 7, 1}, 3), 1, 7);
+  expect_groups(random_tensor(f32, {9, 5, 3}, 3), 2, 2);
+}
+
+TEST(TopkSumAndTopkGroupIdx, OfEqualAndInfiniteScores) {
+  OwnedTensor scores(f32, {40, 6, 5});
+  std::mt19937 random(3);
+  for (int64_t i = 0; i < scores->numel(); ++i) {
+    const std::vector<float> few = {-kInf, 1, 2, 0.0F, -0.0F};
+    scores->data_as<float>()[i] = i < 30 ? -kInf : few[random() % (i < 300 ? 1 : 5)];
+    if (i % 7 == 0 && i >= 30) scores->data_as<float>()[i] = 1;
+  }
+  for (const Where where : {Where::cpu, Where::twin}) {
+    for (const int64_t summands : {1, 2}) expect_groups(scores, summands, 6, where);
+  }
+}
+
+TEST(TopkSumAndTopkGroupIdx, AgreesWithTheReferenceOnThreads) {
+  for (const Shape& shape : {Shape{5, 8, 9}, {5, 8, 32}, {3, 32, 32}, {9, 12, 6}, {0, 4, 18}}) {
+    for (const int64_t summands : {1, 2}) {
+      expect_groups(random_tensor(f32, shape, 3), summands, 4, Where::twin);
+    }
+  }
+}
+
+TEST(TopkSumAndTopkGroupIdx, RejectsArgumentsThatDoNotFit) {
+  const auto error = [](const Shape& scores, int64_t summands, const Shape& idx) {
+    return error_of([&] {
+      kernels::topk_sum_and_topk_group_idx(OwnedTensor(f32, scores), summands,
+                                           OwnedTensor(i64, idx));
+    });
+  };
+  EXPECT_EQ(error({4, 8}, 1, {4, 2}),
+            "topk_sum_and_topk_group_idx: scores is f32 [4, 8], it must have 3 dimensions");
+  EXPECT_EQ(error({4, 33, 2}, 1, {4, 2}),
+            "topk_sum_and_topk_group_idx: scores is f32 [4, 33, 2], there must be 1 to 32 groups");
+  EXPECT_EQ(error({4, 8, 2}, 3, {4, 2}),
+            "topk_sum_and_topk_group_idx: num_topk_sum is 3, it must be 1 or 2");
+  EXPECT_EQ(error({4, 8, 1}, 2, {4, 2}),
+            "topk_sum_and_topk_group_idx: num_topk_sum is 2, but groups of scores f32 [4, 8, 1] "
+            "have 1 experts");
+  EXPECT_EQ(error({4, 8, 2}, 2, {4, 9}),
+            "topk_sum_and_topk_group_idx: num_topk_groups is 9, it must be from 1 to 8");
+  EXPECT_EQ(error({4, 8, 2}, 2, {3, 2}),
+            "topk_sum_and_topk_group_idx: idx is i64 [3, 2], it must be [4, 2] [tokens, "
+            "num_topk_groups]");
+}
+
 // ---- normalize_weight ----
 
 struct Normalized {

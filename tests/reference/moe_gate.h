@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -21,6 +22,18 @@ inline std::vector<int64_t> best_of(const std::vector<float>& keys, size_t k) {
   });
   order.resize(k);
   return order;
+}
+
+/// The sum of the one or two highest of each group of `size`.
+inline std::vector<float> group_scores(const std::vector<float>& keys, size_t size, int summands) {
+  std::vector<float> sums;
+  for (size_t first = 0; first < keys.size(); first += size) {
+    std::vector<float> group(keys.begin() + static_cast<std::ptrdiff_t>(first),
+                             keys.begin() + static_cast<std::ptrdiff_t>(first + size));
+    std::sort(group.begin(), group.end(), std::greater<>());
+    sums.push_back(summands == 1 ? group[0] : group[0] + group[1]);
+  }
+  return sums;
 }
 
 /// D of up to 32 weights.

@@ -27,6 +27,12 @@ namespace tw::kernels {
 /// kernel. scores: [t, e] f32; idx: [t, k] i64, k from 1 to 32 and at most e.
 void topk_gate(const Tensor& scores, const Tensor& idx, Stream stream = {});
 
+/// idx[i, :] = the kg best groups of experts, in order, by the highest of their scores or the sum
+/// of the highest two. -inf is a number like others; with NaN any groups come out. scores: [t, g, e
+/// / g] f32, g at most 32; num_topk_sum: 1 or 2, and at most e / g; idx: [t, kg] i64, kg at most g.
+void topk_sum_and_topk_group_idx(const Tensor& scores, int64_t num_topk_sum, const Tensor& idx,
+                                 Stream stream = {});
+
 /// What a gate may be told, beyond the experts' logits. Tensors that are null are left out.
 struct MoeTopkGateArgs {
   int64_t num_shared_experts = 0;  // s experts that each token has, 0 to 2, numbered from e on
