@@ -148,6 +148,26 @@ void bind_moe_gate(nb::module_& m) {
       "all\n"
       "finite.");
   m.def(
+      "topk_sum_and_topk_group_idx",
+      [](const Array& scores_, int64_t num_topk_sum, int64_t num_topk_groups,
+         const MaybeArray& out) {
+        constexpr const char* f = "topk_sum_and_topk_group_idx";
+        TW_REQUIRE(num_topk_groups >= 1, "{}: num_topk_groups is {}, it must be at least 1", f,
+                   num_topk_groups);
+        Call call(f);
+        const Tensor scores = call.input("scores", scores_);
+        const Tensor idx =
+            choices(call, f, "out", out, i64, {dim_or_0(scores, 0), num_topk_groups});
+        call.run([&](Stream stream) {
+          kernels::topk_sum_and_topk_group_idx(scores, num_topk_sum, idx, stream);
+        });
+        return call.result();
+      },
+      "scores"_a, "num_topk_sum"_a, "num_topk_groups"_a, nb::kw_only(), "out"_a = nb::none(),
+      "The num_topk_groups best groups of experts of each token, in order, i64, by the highest of\n"
+      "their scores (num_topk_sum 1) or the sum of the highest two (2). scores: f32 [tokens,\n"
+      "groups, experts of a group].");
+  m.def(
       "moe_topk_gate_forward", &moe_topk_gate_forward, "logits"_a, "num_topk"_a,
       "use_shared_as_routed"_a, "num_shared_experts"_a, "routed_scaling_factor"_a, "ep_rank"_a,
       "scoring_func"_a = "sqrtsoftplus", "mask"_a = nb::none(), "bias"_a = nb::none(),
