@@ -1,6 +1,7 @@
 """Routing of tokens to experts, and back."""
 
 from .gate import moe_topk_gate, moe_topk_gate_forward, normalize_weight, topk_gate
+from .indices import aux_fi, group_count, inplace_unique_group_indices, mask_indices_by_tp
 from .layout import (
     expand_to_fused,
     expand_to_fused_with_sf,
@@ -9,9 +10,13 @@ from .layout import (
 )
 
 __all__ = [
+    "aux_fi",
     "expand_to_fused",
     "expand_to_fused_with_sf",
     "get_fused_mapping",
+    "group_count",
+    "inplace_unique_group_indices",
+    "mask_indices_by_tp",
     "moe_topk_gate",
     "moe_topk_gate_forward",
     "normalize_weight",

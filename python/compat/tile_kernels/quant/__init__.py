@@ -1,7 +1,13 @@
 """Casts to formats of few bits with scale factors, and back."""
 
 from .cast_back_kernel import cast_back, per_token_cast_back
+from .cast_kernel import cast
 from .common import unpack_from_e2m1fn_x2
+from .per_block_cast_kernel import (
+    per_block_cast,
+    per_block_cast_with_precomputed_sf,
+    per_block_cast_with_sf_only,
+)
 from .per_token_cast_kernel import (
     per_token_cast,
     per_token_cast_with_precomputed_sf,
@@ -9,7 +15,11 @@ from .per_token_cast_kernel import (
 )
 
 __all__ = [
+    "cast",
     "cast_back",
+    "per_block_cast",
+    "per_block_cast_with_precomputed_sf",
+    "per_block_cast_with_sf_only",
     "per_token_cast",
     "per_token_cast_back",
     "per_token_cast_with_precomputed_sf",

@@ -98,6 +98,20 @@ def least_amax(name: str, fmt: str, use_e4m3_sf: bool = False) -> float:
     return config.get_amax_clamp_for_quant(fmt, use_e4m3_sf)
 
 
+def check_hidden(name: str, x: Tensor | QuantTensor) -> None:
+    """Operators take rows of a multiple of 64 elements."""
+    data = x[0] if isinstance(x, tuple) else x
+    require(data.dim() == 2, f"{name}: x is {[*data.shape]}, it must be [m, k]")
+    k = get_logical_hidden(data.shape[1], data.dtype)
+    require(k % 64 == 0, f"{name}: x has {k} columns, they must be a multiple of 64")
+
+
+def check_given_sf(name: str, sf: Tensor, use_e4m3_sf: bool = False) -> None:
+    """Factors that a caller gives have the dtype that the flags say."""
+    dtype = torch.float8_e4m3fn if use_e4m3_sf else torch.float32
+    require(sf.dtype == dtype, f"{name}: sf is {sf.dtype}, it must be {dtype}")
+
+
 def get_cast_input_and_config(
     x: Tensor | QuantTensor, sf_block: tuple[int, int] | None
 ) -> tuple[Tensor, Tensor | None, CastInputConfig]:

@@ -1,11 +1,10 @@
 """Casts with scale factors of groups of columns of each row."""
 
-import torch
 from torch import Tensor
 
 from .. import _native
 from .._native import require
-from .common import get_logical_hidden, least_amax
+from .common import check_given_sf, check_hidden, least_amax
 from .types import QuantTensor
 
 
@@ -22,7 +21,7 @@ def per_token_cast(
     out: tuple[Tensor | None, Tensor | None] | None = None,
 ) -> QuantTensor:
     """Codes and scale factors of x, which may be such a pair itself."""
-    _check_hidden("per_token_cast", x)
+    check_hidden("per_token_cast", x)
     return _native.quant.per_token_cast(
         x,
         fmt,
@@ -84,19 +83,11 @@ def per_token_cast_with_precomputed_sf(
         f"{name}: sf must be row-major and unpacked",
     )
     require(not (round_sf and use_e4m3_sf), f"{name}: round_sf and use_e4m3_sf exclude each other")
-    dtype = torch.float8_e4m3fn if use_e4m3_sf else torch.float32
-    require(sf.dtype == dtype, f"{name}: sf is {sf.dtype}, it must be {dtype} by use_e4m3_sf")
+    check_given_sf(name, sf, use_e4m3_sf)
     return _native.quant.per_token_cast_with_precomputed_sf(x, fmt, num_per_channels, sf, out=out)
-
-
-def _check_hidden(name: str, x: Tensor | QuantTensor) -> None:
-    data = x[0] if isinstance(x, tuple) else x
-    require(data.dim() == 2, f"{name}: x is {[*data.shape]}, it must be [m, k]")
-    k = get_logical_hidden(data.shape[1], data.dtype)
-    require(k % 64 == 0, f"{name}: x has {k} columns, they must be a multiple of 64")
 
 
 def _check_plain(name: str, x: Tensor, x_block_size: None) -> None:
     require(isinstance(x, Tensor), f"{name}: x must be a tensor, it is {type(x).__name__}")
     require(x_block_size is None, f"{name}: x_block_size is {x_block_size}, it must be None")
-    _check_hidden(name, x)
+    check_hidden(name, x)

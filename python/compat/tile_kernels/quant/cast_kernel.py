@@ -1,0 +1,26 @@
+"""Casts of single elements."""
+
+import torch
+from torch import Tensor
+
+from .. import _native
+from .._native import require
+
+_NAMES = {
+    torch.float32: "f32",
+    torch.bfloat16: "bf16",
+    torch.float16: "f16",
+    torch.float8_e4m3fn: "e4m3",
+    torch.float8_e5m2: "e5m2",
+}
+
+
+def cast(x: Tensor, dtype: torch.dtype, stochastic_rounding: bool = False) -> Tensor:
+    """x in another dtype, to the nearest even; e4m3 and e5m2 saturate."""
+    for name, given in (("x", x.dtype), ("dtype", dtype)):
+        require(given in _NAMES, f"cast: {name} is {given}, it must be one of {[*_NAMES]}")
+    strides = [*x.stride()]
+    require(x.is_contiguous(), f"cast: x is {[*x.shape]} with strides {strides}, not contiguous")
+    return _native.quant.cast(
+        x, _NAMES[dtype], **({"stochastic_rounding": True} if stochastic_rounding else {})
+    )
