@@ -56,6 +56,34 @@ def test_topk_gate_checks_what_it_reads(bad: float) -> None:
         moe.topk_gate(scores, 2)
 
 
+@pytest.mark.parametrize(("experts", "groups"), [(72, 4), (72, 12), (256, 8), (256, 16), (9, 1),
+                                                 (64, 32), (5, 5)])  # fmt: skip
+@pytest.mark.parametrize("best", [1, 2])
+def test_topk_sum_and_topk_group_idx(experts: int, groups: int, best: int) -> None:
+    if best * groups > experts:
+        best = 1
+    for tokens in (0, 1, 67):
+        scores = randn(tokens, groups, experts // groups)
+        ties = (scores > 0.5).float()
+        low = scores.masked_fill(scores < 0.8, -torch.inf)
+        for given in (scores, ties, low):
+            for kept in {1, min(2, groups), groups}:
+                found = moe.topk_sum_and_topk_group_idx(given, best, kept)
+                wanted = reference.topk_sum_and_topk_group_idx(given, best, kept)
+                assert_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(randn(3, 4, 8), 3, 2), (randn(3, 4, 8), 0, 2), (randn(3, 4, 1), 2, 2), (randn(3, 4, 8), 1, 5),
+     (randn(3, 33, 2), 1, 2), (randn(3, 8), 1, 2), (randn(3, 4, 8).double(), 1, 2),
+     (randn(3, 4, 16)[:, :, ::2], 1, 2)],
+)  # fmt: skip
+def test_topk_sum_and_topk_group_idx_refuses(arguments: tuple) -> None:
+    with pytest.raises((AssertionError, RuntimeError), match="topk_sum_and_topk_group_idx"):
+        moe.topk_sum_and_topk_group_idx(*arguments)
+
+
 @pytest.mark.parametrize("tokens", [0, 1, 513])
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 6, 7, 8, 9, 17, 31, 32])
 def test_normalize_weight(tokens: int, k: int) -> None:

@@ -1,6 +1,12 @@
 """Routing of tokens to experts, and back."""
 
-from .gate import moe_topk_gate, moe_topk_gate_forward, normalize_weight, topk_gate
+from .gate import (
+    moe_topk_gate,
+    moe_topk_gate_forward,
+    normalize_weight,
+    topk_gate,
+    topk_sum_and_topk_group_idx,
+)
 from .indices import aux_fi, group_count, inplace_unique_group_indices, mask_indices_by_tp
 from .layout import (
     expand_to_fused,
@@ -22,4 +28,5 @@ __all__ = [
     "normalize_weight",
     "reduce_fused",
     "topk_gate",
+    "topk_sum_and_topk_group_idx",
 ]

@@ -14,6 +14,11 @@ def topk_gate(scores: Tensor, num_topk: int) -> Tensor:
     return _native.moe.topk_gate(scores, num_topk)
 
 
+def topk_sum_and_topk_group_idx(scores: Tensor, num_topk_sum: int, num_topk_groups: int) -> Tensor:
+    """The best groups of scores [tokens, groups, experts], by their best one or two (v1)."""
+    return _native.moe.topk_sum_and_topk_group_idx(scores, num_topk_sum, num_topk_groups)
+
+
 def normalize_weight(topk_weights: Tensor) -> tuple[Tensor, Tensor]:
     """The sum of each row, and the row divided by it. v1 has rows of more than 32, too."""
     return _native.moe.normalize_weight(topk_weights, wide_rows=is_v1())
