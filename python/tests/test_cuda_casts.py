@@ -94,3 +94,36 @@ def test_per_block_cast(
         if not {"use_packed_ue8m0", "use_tma_aligned_col_major_sf"} & set(flags):
             sf = quant.per_block_cast_with_sf_only(x, fmt, block, **flags)
             check(quant.per_block_cast_with_precomputed_sf, x, fmt, block, sf, **flags)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("group", [32, 128])
+@pytest.mark.parametrize("round_sf", [False, True])
+def test_per_channel_cast(dtype: "torch.dtype", group: int, round_sf: bool) -> None:
+    for m, k in ((0, 64), (128, 64), (384, 576), (1024, 2048)):
+        x = wild(m, k, dtype) if m else torch.empty((m, k), dtype=dtype)
+        check(quant.per_channel_cast, x, "e4m3", group, round_sf)
+        if round_sf:
+            check(quant.per_channel_cast, x, "e4m3", group, True, None, True)
+        if dtype == torch.bfloat16:
+            check(quant.per_channel_cast_and_transpose, x, "e4m3", group, round_sf)
+
+
+@pytest.mark.parametrize("flags", SF_FLAGS, ids=str)
+@pytest.mark.parametrize("columns", [32, 128])
+def test_per_channel_cast_of_codes(flags: dict, columns: int) -> None:
+    pair = quant.per_token_cast(wild(512, 384, torch.float32), "e4m3", columns, **flags)
+    for group in (32, 128):
+        check(quant.per_channel_cast, pair, "e4m3", group, True, columns, True)
+        check(quant.per_channel_cast, pair, "e4m3", group, False, columns)
+
+
+def test_per_channel_cast_fused() -> None:
+    generator = torch.Generator().manual_seed(1)
+    x = wild(300, 576, torch.bfloat16)
+    for count in (0, 16, 400):
+        index = torch.randint(-50, 300, (count,), dtype=torch.int32, generator=generator)
+        for round_sf in (False, True):
+            check(quant.per_channel_cast_fused, x, "e4m3", 128, round_sf, None, index)
+    pair = quant.per_token_cast(wild(300, 384, torch.float32), "e4m3", 128)
+    check(quant.per_channel_cast_fused, pair, "e4m3", 128, False, 128, index)

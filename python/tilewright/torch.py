@@ -181,6 +181,58 @@ _define(
     lambda x, fmt, rows, columns, *flags: tw.per_block_cast(x, fmt, (rows, columns), *flags),
     lambda x, fmt, rows, columns, *flags: (_codes(x, fmt), _factors(x, (rows, columns), *flags)),
 )
+
+
+def _channel_factors(m: int, x: torch.Tensor, rows: int, packed: bool = False) -> torch.Tensor:
+    blocks = -(-m // rows)
+    if packed:
+        return x.new_empty((-(-blocks // 4), x.shape[1]), dtype=torch.int32)
+    return x.new_empty((blocks, x.shape[1]), dtype=torch.float32)
+
+
+def _gathered(
+    x: torch.Tensor,
+    sf: torch.Tensor | None,
+    fmt: str,
+    num_per_tokens: int,
+    round_sf: bool = False,
+    num_per_channels: int | None = None,
+    pos_to_token: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    m = x.shape[0] if pos_to_token is None else pos_to_token.shape[0]
+    q = x.new_empty((m, x.shape[1]), dtype=torch.float8_e4m3fn)
+    return q, _channel_factors(m, x, num_per_tokens)
+
+
+def _pair(x: torch.Tensor, sf: torch.Tensor | None) -> torch.Tensor | tuple:
+    return x if sf is None else (x, sf)
+
+
+_define(
+    "per_channel_cast(Tensor x, Tensor? sf, str fmt, int num_per_tokens, bool round_sf=False, "
+    "int? num_per_channels=None, bool use_packed_ue8m0=False) -> (Tensor, Tensor)",
+    lambda x, sf, *options: tw.quant.per_channel_cast(_pair(x, sf), *options),
+    lambda x, sf, fmt, rows, round_sf=False, columns=None, packed=False: (
+        _codes(x, fmt),
+        _channel_factors(x.shape[0], x, rows, packed),
+    ),
+)
+_define(
+    "per_channel_cast_fused(Tensor x, Tensor? sf, str fmt, int num_per_tokens, "
+    "bool round_sf=False, int? num_per_channels=None, Tensor? pos_to_token=None)"
+    " -> (Tensor, Tensor)",
+    lambda x, sf, *options: tw.quant.per_channel_cast_fused(_pair(x, sf), *options),
+    _gathered,
+)
+_define(
+    "per_channel_cast_and_transpose(Tensor x, str fmt, int num_per_tokens, bool round_sf=False)"
+    " -> (Tensor, Tensor)",
+    tw.quant.per_channel_cast_and_transpose,
+    lambda x, fmt, rows, round_sf=False: (
+        _codes(x.T, fmt),
+        _channel_factors(x.shape[0], x, rows),
+    ),
+)
 _FLOATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 

@@ -547,6 +547,47 @@ void add_block_casts(Cases& cases) {
   }
 }
 
+void add_channel_casts(Cases& cases) {
+  struct Form {
+    DType x, sf;
+    int64_t group, m, k, x_columns;
+    bool gathers;
+  };
+  for (const Form& f : {Form{bf16, f32, 128, 131, 141, 0, false},
+                        {f32, i32, 32, 163, 141, 0, false},
+                        {bf16, i32, 32, 128, 136, 0, true},
+                        {f8_e4m3, f32, 128, 131, 160, 32, false}}) {
+    const std::string what =
+        format("{}, factors {} of {}{}", f.x, f.sf, f.group, f.gathers ? ", gathered" : "");
+    const auto run = [=](Place& p, bool turns) {
+      for (const int turn : {0, 1, 2}) {
+        const Tensor x = left(peaked(p, f.x, f.m, up(f.k), f.group, 1, turn), f.k);
+        const int64_t blocks = cdiv(f.m, f.group);
+        const Tensor sf = p.output(f.sf, {f.sf == i32 ? cdiv(blocks, 4) : blocks, f.k});
+        const Tensor x_sf = p.input(f32, {f.m, cdiv(f.k, 32)}, 1, 9);
+        std::vector<double> rows;
+        for (int64_t i = 0; i < f.m; ++i) {
+          rows.push_back(static_cast<double>(i % 9 == 4 ? -1 : f.m - 1 - i));
+        }
+        const Tensor index = p.holding(i32, {f.m}, rows);
+        const ChannelCastArgs args{.group = f.group,
+                                   .round_sf = f.sf == i32,
+                                   .x_sf = f.x_columns == 0 ? nullptr : &x_sf,
+                                   .x_columns = f.x_columns,
+                                   .index = f.gathers ? &index : nullptr};
+        if (turns) {
+          const Tensor q = left(p.output(f8_e4m3, {f.k, up(f.m)}), f.m);
+          per_channel_cast_and_transpose(x, q, sf, args);
+        } else {
+          per_channel_cast(x, left(p.output(f8_e4m3, {f.m, up(f.k)}), f.k), sf, args);
+        }
+      }
+    };
+    cases.add("per_channel_cast", what, [=](Place& p) { run(p, false); });
+    cases.add("per_channel_cast_and_transpose", what, [=](Place& p) { run(p, true); });
+  }
+}
+
 void add_casts_back(Cases& cases) {
   struct Form {
     DType q, y, sf;
@@ -729,6 +770,7 @@ std::vector<LibraryCase> library_cases() {
   add_rows(cases);
   add_token_casts(cases);
   add_block_casts(cases);
+  add_channel_casts(cases);
   add_casts_back(cases);
   add_casts(cases);
   add_products(cases);

@@ -72,6 +72,28 @@ void per_block_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf
 void per_block_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
                                         const BlockCastArgs& args = {}, Stream stream = {});
 
+struct ChannelCastArgs {
+  int64_t group = 128;    // rows of a group: 32 or 128
+  bool round_sf = false;  // scale factors are powers of two
+  float least = 0;        // 0: that of least_amax()
+  /// Where x is codes of e4m3, their factors, one for each 32 or 128 columns of a row. A value is
+  /// code * factor, rounded to f32.
+  const Tensor* x_sf = nullptr;
+  int64_t x_columns = 128;
+  /// Row i of what is cast is row index[i] of x, zeros where that is none of x: i32 [m].
+  const Tensor* index = nullptr;
+};
+
+/// q, sf = x in groups of rows of each column; the last of a column may be shorter.
+/// x: [m, k] f32 or bf16, or e4m3 with factors; q: [m, k] e4m3; sf: factors of [ceil(m / group), k]
+/// blocks of one column.
+void per_channel_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
+                      const ChannelCastArgs& args = {}, Stream stream = {});
+
+/// The same with codes in q [k, m], the factors as there.
+void per_channel_cast_and_transpose(const Tensor& x, const Tensor& q, const Tensor& sf,
+                                    const ChannelCastArgs& args = {}, Stream stream = {});
+
 struct CastBackArgs {
   int64_t rows = 1, columns = 128;  // of a block that shares a factor
 };

@@ -5,6 +5,23 @@
 
 namespace tw::kernels {
 
+void check_rounding(std::string_view function, const Tensor& sf, bool round_sf) {
+  TW_REQUIRE(sf.dtype() != i32 || round_sf,
+             "{}: sf is i32, exponents of powers of two: set round_sf, or pass f32", function);
+  TW_REQUIRE(sf.dtype() != f8_e4m3 || !round_sf,
+             "{}: sf is e4m3, which has no room for all powers of two: pass f32 or i32, or leave "
+             "round_sf out",
+             function);
+}
+
+ScaleKind kind_of(bool round_sf, DType sf) {
+  return round_sf ? ScaleKind::power_of_two : sf == f8_e4m3 ? ScaleKind::e4m3 : ScaleKind::exact;
+}
+
+float least_or_default(float least, DType format, DType sf) {
+  return least > 0 ? least : least_amax(format, sf);
+}
+
 Tensor CastArguments::check(int64_t rows, int64_t columns) const {
   const char* f = function;
   const Named from{"x", x}, factors{"sf", sf};
@@ -19,12 +36,7 @@ Tensor CastArguments::check(int64_t rows, int64_t columns) const {
   const int64_t m = x.dim(0), k = x.dim(1);
   TW_REQUIRE(k % 2 == 0 || format != f4_e2m1,
              "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
-  TW_REQUIRE(sf.dtype() != i32 || round_sf || part == Part::codes,
-             "{}: sf is i32, exponents of powers of two: set round_sf, or pass f32", f);
-  TW_REQUIRE(sf.dtype() != f8_e4m3 || !round_sf,
-             "{}: sf is e4m3, which has no room for all powers of two: pass f32 or i32, or leave "
-             "round_sf out",
-             f);
+  if (part != Part::codes) check_rounding(f, sf, round_sf);
   Tensor given =
       as_factors(f, factors, lang::cdiv(m, rows), lang::cdiv(k, columns), words_of(columns));
   check_apart(f, factors, {from});
@@ -33,16 +45,6 @@ Tensor CastArguments::check(int64_t rows, int64_t columns) const {
     check_apart(f, {"q", *q}, {from, factors});
   }
   return given;
-}
-
-ScaleKind CastArguments::kind() const {
-  return round_sf                ? ScaleKind::power_of_two
-         : sf.dtype() == f8_e4m3 ? ScaleKind::e4m3
-                                 : ScaleKind::exact;
-}
-
-float CastArguments::least_or_default() const {
-  return least > 0 ? least : least_amax(format, sf.dtype());
 }
 
 }  // namespace tw::kernels

@@ -9,6 +9,12 @@ namespace tw::kernels {
 /// What of the two results is computed; without the codes, or from factors that are given.
 enum class Part : uint8_t { both, factors, codes };
 
+/// Raises unless factors of `sf`'s dtype can be computed so.
+void check_rounding(std::string_view function, const Tensor& sf, bool round_sf);
+ScaleKind kind_of(bool round_sf, DType sf);
+/// The least amax that counts, where 0 stands for that of the format.
+float least_or_default(float least, DType format, DType sf);
+
 /// A cast of f32 or bf16 [m, k] with factors of `rows` x `columns`.
 struct CastArguments {
   const char* function;
@@ -18,14 +24,10 @@ struct CastArguments {
   const Tensor* q;  // null where only factors are computed
   const Tensor& sf;
   bool round_sf;
-  float least;
 
   /// Raises unless format, dtypes, shapes and flags fit, and results are apart from the rest; gives
   /// the factors as the kernel takes them.
   Tensor check(int64_t rows, int64_t columns) const;
-  ScaleKind kind() const;
-  /// The least amax that counts.
-  float least_or_default() const;
 };
 
 }  // namespace tw::kernels

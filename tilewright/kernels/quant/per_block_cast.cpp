@@ -73,14 +73,15 @@ void run(const CastArguments& a, const BlockCastArgs& o, Stream stream) {
              "{}: blocks are {} x {}, both must be 32 or 128", a.function, o.rows, o.columns);
   const Tensor factors = a.check(o.rows, o.columns);
   if (a.x.numel() == 0) return;
-  const Kernel& compiled = kernel()({a.x.dtype(), a.format, factors.dtype()},
-                                    {{"part", static_cast<int64_t>(a.part)},
-                                     {"kind", static_cast<int64_t>(a.kind())},
-                                     {"k", a.x.dim(1)},
-                                     {"rows", o.rows},
-                                     {"columns", o.columns}},
-                                    a.x.device().kind);
-  const float least = a.least_or_default();
+  const Kernel& compiled =
+      kernel()({a.x.dtype(), a.format, factors.dtype()},
+               {{"part", static_cast<int64_t>(a.part)},
+                {"kind", static_cast<int64_t>(kind_of(o.round_sf, a.sf.dtype()))},
+                {"k", a.x.dim(1)},
+                {"rows", o.rows},
+                {"columns", o.columns}},
+               a.x.device().kind);
+  const float least = least_or_default(o.least, a.format, a.sf.dtype());
   if (a.part == Part::codes) return compiled.launch(stream, {a.x, *a.q, factors});
   if (a.part == Part::factors) return compiled.launch(stream, {a.x, factors, least});
   compiled.launch(stream, {a.x, *a.q, factors, least});
@@ -90,21 +91,18 @@ void run(const CastArguments& a, const BlockCastArgs& o, Stream stream) {
 
 void per_block_cast(const Tensor& x, const Tensor& q, const Tensor& sf, const BlockCastArgs& args,
                     Stream stream) {
-  run({"per_block_cast", Part::both, x, q.dtype(), &q, sf, args.round_sf, args.least}, args,
-      stream);
+  run({"per_block_cast", Part::both, x, q.dtype(), &q, sf, args.round_sf}, args, stream);
 }
 
 void per_block_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf,
                                  const BlockCastArgs& args, Stream stream) {
-  run({"per_block_cast_with_sf_only", Part::factors, x, format, nullptr, sf, args.round_sf,
-       args.least},
-      args, stream);
+  run({"per_block_cast_with_sf_only", Part::factors, x, format, nullptr, sf, args.round_sf}, args,
+      stream);
 }
 
 void per_block_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
                                         const BlockCastArgs& args, Stream stream) {
-  run({"per_block_cast_with_precomputed_sf", Part::codes, x, q.dtype(), &q, sf, args.round_sf,
-       args.least},
+  run({"per_block_cast_with_precomputed_sf", Part::codes, x, q.dtype(), &q, sf, args.round_sf},
       args, stream);
 }
 
