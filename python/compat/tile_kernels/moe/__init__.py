@@ -2,6 +2,7 @@
 
 from .gate import (
     moe_topk_gate,
+    moe_topk_gate_backward,
     moe_topk_gate_forward,
     normalize_weight,
     topk_gate,
@@ -24,6 +25,7 @@ __all__ = [
     "inplace_unique_group_indices",
     "mask_indices_by_tp",
     "moe_topk_gate",
+    "moe_topk_gate_backward",
     "moe_topk_gate_forward",
     "normalize_weight",
     "reduce_fused",

@@ -72,3 +72,28 @@ def moe_topk_gate_forward(
 def moe_topk_gate(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Another name of moe_topk_gate_forward."""
     return moe_topk_gate_forward(*args, **kwargs)
+
+
+def moe_topk_gate_backward(
+    scores: Tensor,
+    topk_idx: Tensor,
+    topk_weights: Tensor,
+    grad_topk_weights: Tensor,
+    routed_scaling_factor: float,
+    scoring_func: str = "sqrtsoftplus",
+    mask: Tensor | None = None,
+    grad_scores_sum: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The gradient of the logits, by the scores of the forward pass (v2)."""
+    return _native.moe.moe_topk_gate_backward(
+        scores,
+        topk_idx,
+        topk_weights,
+        grad_topk_weights,
+        routed_scaling_factor,
+        scoring_func,
+        mask,
+        grad_scores_sum,
+        out,
+    )
