@@ -8,6 +8,9 @@ from .per_block_cast_kernel import (
     per_block_cast_with_precomputed_sf,
     per_block_cast_with_sf_only,
 )
+from .per_channel_cast_and_transpose_kernel import per_channel_cast_and_transpose
+from .per_channel_cast_fused_kernel import per_channel_cast_fused
+from .per_channel_cast_kernel import per_channel_cast
 from .per_token_cast_kernel import (
     per_token_cast,
     per_token_cast_with_precomputed_sf,
@@ -20,6 +23,9 @@ __all__ = [
     "per_block_cast",
     "per_block_cast_with_precomputed_sf",
     "per_block_cast_with_sf_only",
+    "per_channel_cast",
+    "per_channel_cast_and_transpose",
+    "per_channel_cast_fused",
     "per_token_cast",
     "per_token_cast_back",
     "per_token_cast_with_precomputed_sf",
