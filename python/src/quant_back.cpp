@@ -18,6 +18,20 @@ nb::any back(const char* f, nb::handle x, const std::string& fmt, const Block& b
   return call.result();
 }
 
+nb::any cast_and_back(const Array& x_, const std::string& fmt, int64_t group, bool round, bool e4m3,
+                      float least, const Dtype& dtype) {
+  constexpr const char* f = "per_token_cast_and_cast_back";
+  Call call(f, dtype);
+  const DType through = format_named(f, fmt);
+  SfFlags{.round = round, .e4m3 = e4m3}.check(f);
+  const Tensor x = call.output("x", x_, dtype ? std::optional(dtype_named(*dtype)) : std::nullopt,
+                               /*returned=*/false);
+  check_multiple(f, "columns of x are", dim_or_0(x, 1), std::max<int64_t>(group, 64));
+  const kernels::FakeCastArgs args{group, round, e4m3, checked_least(f, least)};
+  call.run([&](Stream stream) { kernels::per_token_cast_and_cast_back(x, through, args, stream); });
+  return call.result();
+}
+
 }  // namespace
 
 void bind_quant_back(nb::module_& m) {
@@ -39,6 +53,10 @@ void bind_quant_back(nb::module_& m) {
       },
       "x"_a, "fmt"_a, "num_per_channels"_a, "x_special_fmt"_a = nb::none(), nb::kw_only(),
       "dtype"_a = nb::none(), "The same in groups of columns of each row.");
+  m.def("per_token_cast_and_cast_back", &cast_and_back, "x"_a, "fmt"_a, "num_per_channels"_a,
+        "round_sf"_a = false, "use_e4m3_sf"_a = false, nb::kw_only(), "least"_a = 0.0f,
+        "dtype"_a = nb::none(),
+        "Makes of x [m, k], in place, what per_token_cast and per_token_cast_back do.");
 }
 
 }  // namespace tw::python

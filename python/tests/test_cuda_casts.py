@@ -127,3 +127,15 @@ def test_per_channel_cast_fused() -> None:
             check(quant.per_channel_cast_fused, x, "e4m3", 128, round_sf, None, index)
     pair = quant.per_token_cast(wild(300, 384, torch.float32), "e4m3", 128)
     check(quant.per_channel_cast_fused, pair, "e4m3", 128, False, 128, index)
+
+
+@pytest.mark.parametrize("flags", [{}, {"round_sf": True}, {"use_e4m3_sf": True}], ids=str)
+@pytest.mark.parametrize("fmt", ["e4m3", "e2m1"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_per_token_cast_and_cast_back(flags: dict, fmt: str, dtype: "torch.dtype") -> None:
+    for group in (16, 32, 64, 128):
+        memory = wild(301, 1024, dtype)
+        on_cuda = memory.cuda()
+        quant.per_token_cast_and_cast_back(memory[:, :640], fmt, group, **flags)
+        quant.per_token_cast_and_cast_back(on_cuda[:, :640], fmt, group, **flags)
+        assert torch.equal(on_cuda.cpu().view(torch.uint8), memory.view(torch.uint8))

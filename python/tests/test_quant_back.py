@@ -78,6 +78,26 @@ def test_blocks_are_bitwise_numpys(block: tuple[int, int], packed: bool) -> None
     np.testing.assert_array_equal(quant.cast_back((q, sf), "fp32", block), wanted)
 
 
+@pytest.mark.parametrize("flags", [{}, {"round_sf": True}, {"use_e4m3_sf": True}], ids=str)
+@pytest.mark.parametrize("fmt", ["e4m3", "e2m1"])
+@pytest.mark.parametrize("dtype", ["float32", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("group", [16, 32, 64, 128])
+def test_in_place_is_a_cast_and_back(flags: dict, fmt: str, dtype: str, group: int) -> None:
+    memory = np.random.default_rng(group).standard_normal((7, 400)).astype(dtype)
+    x, outside = memory[:, :384], memory[:, 384:].copy()
+    pair = quant.per_token_cast(x, fmt, group, **flags)
+    to = "fp32" if dtype == "float32" else "bf16"
+    wanted = quant.per_token_cast_back(pair, to, group)
+    assert quant.per_token_cast_and_cast_back(x, fmt, group, **flags) is None
+    np.testing.assert_array_equal(x, wanted)
+    np.testing.assert_array_equal(memory[:, 384:], outside)
+    with pytest.raises(ValueError, match="columns of x are 192, a multiple of 128 is needed"):
+        quant.per_token_cast_and_cast_back(x[:, :192], fmt, 128)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="x is read-only"):
+        quant.per_token_cast_and_cast_back(x, fmt, group)
+
+
 def test_a_slice_of_columns_of_factors() -> None:
     q = np.ones((8, 128), ml_dtypes.float8_e4m3fn)
     sf = np.arange(40, dtype="float32").reshape(4, 10).T

@@ -62,6 +62,7 @@ def samples(device: str) -> dict[str, tuple]:
             ints(*[-1, 4, 0, 4] * 8, dtype=torch.int32),
         ),
         "per_channel_cast_and_transpose": (t(128, 64).bfloat16(), "e4m3", 32),
+        "per_token_cast_and_cast_back": (t(5, 64), "e2m1", 32, True),
         "cast_back": (t(5, 128).to(torch.int8), t(1, 2), "bf16", 32, 128),
         "per_token_cast_back": (t(5, 32).to(torch.int8), t(5, 2), "fp32", 32),
         "mask_indices_by_tp": (ints(1, 0, -1, 5).view(2, 2), 8, 4, 0, 2),

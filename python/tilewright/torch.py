@@ -251,6 +251,12 @@ _define(
     lambda q, sf, fmt, group: tw.quant.per_token_cast_back((q, sf), fmt, group),
     _values,
 )
+_define(
+    "per_token_cast_and_cast_back(Tensor(a!) x, str fmt, int num_per_channels, "
+    "bool round_sf=False, bool use_e4m3_sf=False) -> ()",
+    tw.quant.per_token_cast_and_cast_back,
+    lambda x, *_: None,
+)
 
 
 # ---- mixture of experts ----

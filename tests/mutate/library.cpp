@@ -593,12 +593,12 @@ void add_casts_back(Cases& cases) {
     DType q, y, sf;
     int64_t rows, columns, m, k;
   };
-  for (const Form& f : {Form{f8_e4m3, bf16, f32, 1, 128, 13, 576},
-                        {f4_e2m1, bf16, f32, 1, 32, 13, 576},
-                        {f4_e2m1, f32, f8_e4m3, 1, 16, 9, 320},
-                        {f8_e4m3, f32, f32, 32, 1, 37, 192},
+  for (const Form& f : {Form{f8_e4m3, bf16, f32, 1, 128, 67, 576},
+                        {f4_e2m1, bf16, f32, 1, 32, 67, 576},
+                        {f4_e2m1, f32, f8_e4m3, 1, 16, 67, 320},
+                        {f8_e4m3, f32, f32, 32, 1, 69, 192},
                         {f8_e4m3, bf16, f32, 128, 128, 131, 200},
-                        {f8_e4m3, bf16, f32, 1, 24, 13, 141}}) {
+                        {f8_e4m3, bf16, f32, 1, 24, 67, 141}}) {
     cases.add("cast_back", format("{} to {} by {} of {} x {}", f.q, f.y, f.sf, f.rows, f.columns),
               [=](Place& p) {
                 cast_back(left(p.input(f.q, {f.m, up(f.k)}, -6, 6), f.k),
@@ -606,6 +606,20 @@ void add_casts_back(Cases& cases) {
                           left(p.output(f.y, {f.m, up(f.k)}), f.k),
                           {.rows = f.rows, .columns = f.columns});
               });
+  }
+}
+
+void add_fake_casts(Cases& cases) {
+  for (const auto& [x, to, group] : {std::tuple(bf16, f8_e4m3, 128), std::tuple(f32, f4_e2m1, 16),
+                                     std::tuple(bf16, f4_e2m1, 32)}) {
+    const DType dtype = x, through = to;
+    const FakeCastArgs args{.group = group, .round_sf = group == 32, .e4m3_sf = group == 16};
+    cases.add("per_token_cast_and_cast_back", format("{} through {}", x, to), [=](Place& p) {
+      for (const Peaks where : kPeaks) {
+        per_token_cast_and_cast_back(left(p.peaks(dtype, {29, 400}, args.group, where), 384),
+                                     through, args);
+      }
+    });
   }
 }
 
@@ -772,6 +786,7 @@ std::vector<LibraryCase> library_cases() {
   add_block_casts(cases);
   add_channel_casts(cases);
   add_casts_back(cases);
+  add_fake_casts(cases);
   add_casts(cases);
   add_products(cases);
   add_attention(cases);

@@ -103,6 +103,17 @@ struct CastBackArgs {
 void cast_back(const Tensor& q, const Tensor& sf, const Tensor& y, const CastBackArgs& args = {},
                Stream stream = {});
 
+struct FakeCastArgs {
+  int64_t group = 128;    // columns of a group: 16, 32, 64 or 128
+  bool round_sf = false;  // scale factors are powers of two,
+  bool e4m3_sf = false;   // or of e4m3
+  float least = 0;        // 0: that of least_amax()
+};
+
+/// x = what per_token_cast to codes of that format and cast_back make of it. x: [m, k] f32 or bf16.
+void per_token_cast_and_cast_back(const Tensor& x, DType format, const FakeCastArgs& args = {},
+                                  Stream stream = {});
+
 /// y = x, each element rounded to the nearest even; e4m3 and e5m2 saturate, f16 and bf16 overflow
 /// to infinity, e8m0 is the next power of two. x, y: any one shape at any strides, each f64, f32,
 /// tf32, f16, bf16, e4m3, e5m2 or e8m0; y may be x where both are one dtype.
