@@ -1,4 +1,5 @@
 // tilewright/kernels/moe.h: which experts a token goes to.
+#include <cctype>
 #include <utility>
 
 #include "bind.h"
@@ -103,6 +104,61 @@ nb::any moe_topk_gate_forward(const Array& logits_, int64_t num_topk, bool use_s
   return call.result();
 }
 
+/// A scoring function by its name, in any case.
+kernels::Scoring scoring_named(const char* f, std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (name == "sigmoid") return kernels::Scoring::sigmoid;
+  if (name == "sqrtsoftplus") return kernels::Scoring::sqrtsoftplus;
+  TW_REQUIRE(name == "softmax",
+             "{}: scoring_func is '{}', it must be 'sigmoid', 'sqrtsoftplus' or 'softmax'", f,
+             name);
+  return kernels::Scoring::softmax;
+}
+
+nb::any top2_sum_gate(const Array& logits_, const Array& bias_, int64_t num_topk,
+                      int64_t num_topk_groups, int64_t num_groups, bool use_shared_as_routed,
+                      int64_t num_shared_experts, double routed_scaling_factor, int64_t ep_rank,
+                      int64_t num_ep_ranks, int64_t tp_rank, int64_t num_tp_ranks,
+                      const std::string& scoring_func, const MaybeArray& mask_,
+                      const MaybeArray& fix_routing_mask_, const MaybeArray& to_physical_map_,
+                      const MaybeArray& logical_count_, const MaybeArray& unmapped_topk_idx_,
+                      nb::handle out) {
+  constexpr const char* f = "top2_sum_gate";
+  const kernels::Scoring scoring = scoring_named(f, scoring_func);
+  check_num_topk(f, num_topk);
+  Call call(f);
+  const Tensor logits = call.input("logits", logits_), bias = call.input("bias", bias_);
+  const auto mask = call.input("mask", mask_),
+             fix_routing_mask = call.input("fix_routing_mask", fix_routing_mask_),
+             to_physical_map = call.input("to_physical_map", to_physical_map_),
+             logical_count = call.input("logical_count", logical_count_);
+  const auto unmapped_topk_idx = updated(call, "unmapped_topk_idx", unmapped_topk_idx_);
+  const int64_t shared = shared_experts(f, use_shared_as_routed, num_shared_experts);
+  const Shape shape{dim_or_0(logits, 0), num_topk + shared};
+  const auto [idx_, weights_] = entries(f, out);
+  const Tensor idx = choices(call, f, "topk_idx", idx_, i64, shape),
+               weights = choices(call, f, "topk_weights", weights_, f32, shape);
+  call.run([&](Stream stream) {
+    kernels::top2_sum_gate(logits, bias, idx, weights,
+                           {.scoring = scoring,
+                            .num_groups = num_groups,
+                            .num_topk_groups = num_topk_groups,
+                            .num_shared_experts = shared,
+                            .routed_scaling_factor = static_cast<float>(routed_scaling_factor),
+                            .ep_rank = ep_rank,
+                            .num_ep_ranks = num_ep_ranks,
+                            .tp_rank = tp_rank,
+                            .num_tp_ranks = num_tp_ranks,
+                            .mask = pointer(mask),
+                            .fix_routing_mask = pointer(fix_routing_mask),
+                            .to_physical_map = pointer(to_physical_map),
+                            .logical_count = pointer(logical_count),
+                            .unmapped_topk_idx = pointer(unmapped_topk_idx)},
+                           stream);
+  });
+  return call.result();
+}
+
 nb::any moe_topk_gate_backward(const Array& scores_, const Array& topk_idx,
                                const Array& topk_weights, const Array& grad_topk_weights,
                                double routed_scaling_factor, const std::string& scoring_func,
@@ -167,6 +223,17 @@ void bind_moe_gate(nb::module_& m) {
       "The num_topk_groups best groups of experts of each token, in order, i64, by the highest of\n"
       "their scores (num_topk_sum 1) or the sum of the highest two (2). scores: f32 [tokens,\n"
       "groups, experts of a group].");
+  m.def(
+      "top2_sum_gate", &top2_sum_gate, "logits"_a, "bias"_a, "num_topk"_a, "num_topk_groups"_a,
+      "num_groups"_a, "use_shared_as_routed"_a, "num_shared_experts"_a, "routed_scaling_factor"_a,
+      "ep_rank"_a, "num_ep_ranks"_a, "tp_rank"_a, "num_tp_ranks"_a, "scoring_func"_a,
+      "mask"_a = nb::none(), "fix_routing_mask"_a = nb::none(), "to_physical_map"_a = nb::none(),
+      "logical_count"_a = nb::none(), "unmapped_topk_idx"_a = nb::none(), nb::kw_only(),
+      "out"_a = nb::none(),
+      "(topk_idx, topk_weights): the num_topk experts of each token with the highest keys, of the\n"
+      "num_topk_groups groups with the highest sums of two keys. scoring_func: 'sigmoid',\n"
+      "'sqrtsoftplus' or 'softmax'; keys are scores + bias, or logits + bias of softmax.\n"
+      "topk_idx is as mask_indices_by_tp numbers experts. Else as moe_topk_gate_forward.");
   m.def(
       "moe_topk_gate_forward", &moe_topk_gate_forward, "logits"_a, "num_topk"_a,
       "use_shared_as_routed"_a, "num_shared_experts"_a, "routed_scaling_factor"_a, "ep_rank"_a,

@@ -303,3 +303,71 @@ def test_what_does_not_fit_the_gradient_is_an_error() -> None:
         moe.moe_topk_gate_backward(u, idx, w, w, 1.0, "softmax")
     with pytest.raises(TypeError, match="topk_idx is i32"):
         moe.moe_topk_gate_backward(u, idx.astype("int32"), w, w, 1.0)
+
+
+# ---- top2_sum_gate ----
+def scores_of(scoring_func: str, x: np.ndarray) -> np.ndarray:
+    if scoring_func == "softmax":
+        e = np.exp(x.astype("float64") - x.max(1, keepdims=True))
+        return e / e.sum(1, keepdims=True)
+    return 1 / (1 + np.exp(-x)) if scoring_func == "sigmoid" else sqrt_softplus(x)
+
+
+@pytest.mark.parametrize("scoring_func", ["sigmoid", "sqrtsoftplus", "softmax"])
+@pytest.mark.parametrize(("groups", "kept"), [(0, 0), (8, 8), (8, 3)])
+@pytest.mark.parametrize("tokens", [0, 1, 36])
+def test_top2_sum_gate(scoring_func: str, groups: int, kept: int, tokens: int) -> None:
+    args = some_gate(tokens, 72, 6, 2)
+    logits, bias, mask = args["logits"], args["bias"], args["mask"]
+    fixed, counts, places = (
+        args[name] for name in ("fix_routing_mask", "logical_count", "to_physical_map")
+    )
+    unmapped = args["unmapped_topk_idx"]
+    given = unmapped.copy()
+    idx, weights = moe.top2_sum_gate(
+        *(logits, bias, 6, kept, groups, True, 2, 1.5, 3, 2, 1, 2, scoring_func.upper()),
+        *(mask, fixed, places, counts, unmapped),
+    )
+    assert idx.shape == weights.shape == (tokens, 8)
+    u = scores_of(scoring_func, logits)
+    keys = (logits if scoring_func == "softmax" else u.astype("float32")) + bias
+    if kept < groups:
+        grouped = keys.reshape(tokens, groups, 72 // groups)
+        sums = np.sort(grouped, axis=2)[..., -2:].sum(2)
+        stays = np.zeros((tokens, groups), bool)
+        np.put_along_axis(stays, best(sums, kept), True, 1)
+        keys = np.where(stays[..., None], grouped, -np.inf).reshape(tokens, 72)
+    chosen = np.where(fixed[:, None], given, best(keys, 6))
+    np.testing.assert_array_equal(unmapped, np.where(mask[:, None], chosen, -1))
+
+    logical = np.hstack([chosen, np.tile([72, 73], (tokens, 1))])
+    turn = 3 + 23333 * np.arange(tokens)[:, None]
+    physical = places[logical, turn % counts[logical]]
+    rank = physical // 37
+    local = np.where(rank % 2 == 1, rank // 2 * 37 + physical % 37, -1)
+    np.testing.assert_array_equal(idx, np.where(mask[:, None], local, -1))
+    of_chosen = np.take_along_axis(u, chosen, 1)
+    wanted = np.hstack([1.5 * of_chosen / of_chosen.sum(1, keepdims=True), np.ones((tokens, 2))])
+    np.testing.assert_allclose(weights, np.where(mask[:, None], wanted, 0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scoring_func": "identity"}, "scoring_func is 'identity', it must be 'sigmoid'"),
+        ({"num_groups": 5}, "num_topk_groups is 0 of 5 groups"),
+        ({"num_ep_ranks": 17}, "16 experts on 17 ranks leave none for each"),
+        ({"use_shared_as_routed": True}, "1 shared experts need a to_physical_map"),
+        ({"num_topk": -2}, "num_topk is -2, it must be at least 1"),
+    ],
+)
+def test_what_does_not_fit_top2_sum_gate_is_an_error(options: dict, message: str) -> None:
+    args = {
+        **{"logits": random(3, 16), "bias": random(16), "num_topk": 2, "num_topk_groups": 0},
+        **{"num_groups": 0, "use_shared_as_routed": False, "num_shared_experts": 1},
+        **{"routed_scaling_factor": 1.0, "ep_rank": 0, "num_ep_ranks": 1, "tp_rank": 0},
+        **{"num_tp_ranks": 1, "scoring_func": "sigmoid"},
+        **options,
+    }
+    with pytest.raises(ValueError, match=re.escape(f"top2_sum_gate: {message}")):
+        moe.top2_sum_gate(**args)

@@ -12,6 +12,7 @@ from ._tilewright import (
     moe_topk_gate_forward,
     normalize_weight,
     reduce_fused,
+    top2_sum_gate,
     topk_gate,
     topk_sum_and_topk_group_idx,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "moe_topk_gate_forward",
     "normalize_weight",
     "reduce_fused",
+    "top2_sum_gate",
     "topk_gate",
     "topk_sum_and_topk_group_idx",
 ]

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -98,6 +99,28 @@ struct Duplicates {
   }
   int64_t total() const { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
 };
+
+/// The number of a physical expert on a rank of tensor parallelism, -1 on others.
+inline int64_t local_expert(int64_t p, int64_t of_rank, int64_t tp_rank, int64_t num_tp_ranks) {
+  const int64_t rank = p / of_rank;
+  if (p < 0 || rank % num_tp_ranks != tp_rank) return -1;
+  return rank / num_tp_ranks * of_rank + p % of_rank;
+}
+
+/// The k best experts of the best `kept` of so many groups; of all, where none is kept.
+inline std::vector<int64_t> best_of_groups(std::vector<float> keys, size_t k, size_t groups,
+                                           size_t kept) {
+  if (kept == 0 || kept == groups) return best_of(keys, k);
+  const size_t size = keys.size() / groups;
+  std::vector<bool> stays(groups);
+  for (const int64_t g : best_of(group_scores(keys, size, 2), kept)) {
+    stays[static_cast<size_t>(g)] = true;
+  }
+  for (size_t e = 0; e < keys.size(); ++e) {
+    if (!stays[e / size]) keys[e] = -std::numeric_limits<float>::infinity();
+  }
+  return best_of(keys, k);
+}
 
 /// The gradient of one token's logits, in f64: of the chosen experts' weights, and of h, that with
 /// respect to u / sum(u), unless it is empty.

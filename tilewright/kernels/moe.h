@@ -33,6 +33,13 @@ void topk_gate(const Tensor& scores, const Tensor& idx, Stream stream = {});
 void topk_sum_and_topk_group_idx(const Tensor& scores, int64_t num_topk_sum, const Tensor& idx,
                                  Stream stream = {});
 
+/// Scores u of experts by a token's logits x. Keys are u + bias, of softmax x + bias.
+enum class Scoring : uint8_t {
+  sigmoid,       // 1 / (1 + exp(-x))
+  sqrtsoftplus,  // sqrt(x > 20 ? x : log1p(exp(x)))
+  softmax,       // exp(x - max) / sum of the same
+};
+
 /// What a gate may be told, beyond the experts' logits. Tensors that are null are left out.
 struct MoeTopkGateArgs {
   int64_t num_shared_experts = 0;  // s experts that each token has, 0 to 2, numbered from e on
@@ -68,6 +75,29 @@ struct MoeTopkGateArgs {
 /// in f32.
 void moe_topk_gate_forward(const Tensor& logits, const Tensor& idx, const Tensor& weights,
                            const MoeTopkGateArgs& args = {}, Stream stream = {});
+
+/// What of top2_sum_gate is as in MoeTopkGateArgs has no comment here.
+struct Top2SumGateArgs {
+  Scoring scoring = Scoring::sigmoid;
+  /// Experts are chosen of the kg best of g groups, by the sums of their two highest keys; 0 and 0,
+  /// or as many: of all. g divides e.
+  int64_t num_groups = 0, num_topk_groups = 0;
+  int64_t num_shared_experts = 0;  // s divides k, k / s divides e; at most d - 1
+  float routed_scaling_factor = 1;
+  int64_t ep_rank = 0;
+  /// idx is then as mask_indices_by_tp has it, of e experts, or e + d - 1 with to_physical_map.
+  int64_t num_ep_ranks = 1, tp_rank = 0, num_tp_ranks = 1;
+  const Tensor *mask = nullptr, *fix_routing_mask = nullptr;
+  const Tensor *to_physical_map = nullptr, *logical_count = nullptr;
+  const Tensor* unmapped_topk_idx = nullptr;
+};
+
+/// idx, weights = the k best experts of each token by the keys of a scoring function, of the best
+/// groups, with weights u / D(u of the chosen) * routed_scaling_factor; and behind them the shared
+/// ones, with weight 1. In f32; u within some ulp, by which devices may differ. An expert of
+/// another rank has idx -1, and keeps its weight. Else as moe_topk_gate_forward; bias: [e] f32.
+void top2_sum_gate(const Tensor& logits, const Tensor& bias, const Tensor& idx,
+                   const Tensor& weights, const Top2SumGateArgs& args = {}, Stream stream = {});
 
 struct MoeTopkGateBackwardArgs {
   float routed_scaling_factor = 1;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/kernels/check.h"
+#include "tilewright/kernels/moe.h"
 #include "tilewright/kernels/moe/optional.h"
 #include "tilewright/lang/lang.h"
 
@@ -36,6 +37,39 @@ struct Duplicates {
  private:
   Expr most_;
 };
+
+/// Physical experts as one rank of tensor parallelism numbers them, see mask_indices_by_tp.
+struct LocalExperts {
+  /// Declares how many experts a rank has, and the ranks.
+  explicit LocalExperts(Builder& k)
+      : of_rank(k.scalar("experts_of_rank", i64)),
+        num_tp_ranks(k.scalar("num_tp_ranks", i64)),
+        tp_rank(k.scalar("tp_rank", i64)) {}
+
+  /// -1 for an expert that is none, or that of another rank.
+  Expr number(const Expr& physical) const {
+    const Expr p = let(physical), rank = let(p / of_rank), group = let(rank / num_tp_ranks);
+    const Expr is_own = p >= 0 && rank - group * num_tp_ranks == tp_rank;
+    return select(is_own, group * of_rank + (p - rank * of_rank), -1);
+  }
+
+  Expr of_rank, num_tp_ranks, tp_rank;
+};
+
+/// Experts that each rank has; checks the ranks.
+inline int64_t experts_of_rank(std::string_view f, const TpRanks& ranks) {
+  TW_REQUIRE(ranks.num_ep_ranks >= 1, "{}: num_ep_ranks is {}, it must be at least 1", f,
+             ranks.num_ep_ranks);
+  TW_REQUIRE(ranks.num_tp_ranks >= 1, "{}: num_tp_ranks is {}, it must be at least 1", f,
+             ranks.num_tp_ranks);
+  TW_REQUIRE(0 <= ranks.tp_rank && ranks.tp_rank < ranks.num_tp_ranks,
+             "{}: tp_rank is {}, it must be from 0 to {}", f, ranks.tp_rank,
+             ranks.num_tp_ranks - 1);
+  const int64_t of_rank = ranks.n / ranks.num_ep_ranks;
+  TW_REQUIRE(of_rank >= 1, "{}: {} experts on {} ranks leave none for each", f, ranks.n,
+             ranks.num_ep_ranks);
+  return of_rank;
+}
 
 /// The arguments of Duplicates, for so many logical experts.
 inline void check_map(std::string_view f, const MaybeNamed& map, const MaybeNamed& counts,

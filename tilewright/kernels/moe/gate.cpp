@@ -1,6 +1,9 @@
 // The scores of chosen experts are computed again, which takes less than keeping all of them.
 #include "tilewright/kernels/moe/gate.h"
 
+#include <algorithm>
+
+#include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe/weights.h"
 
 namespace tw::kernels {
@@ -43,6 +46,36 @@ void finish_gate(const GateRows& g, const Found& found,
       g.unmapped(token, r) = select(exists, expert(i, r), -1);
     });
   });
+}
+
+GateSizes check_gate(std::string_view f, const Tensor& logits, const Tensor& idx,
+                     const Tensor& weights, int64_t shared) {
+  check_rank(f, {"logits", logits}, 2);
+  check_dtype(f, {"logits", logits}, {f32});
+  check_rank(f, {"idx", idx}, 2);
+  check_dtype(f, {"idx", idx}, {i64});
+  const int64_t t = logits.dim(0), e = logits.dim(1), slots = idx.dim(1), k = slots - shared;
+  TW_REQUIRE(e % 4 == 0, "{}: logits is {}, the number of experts must be a multiple of 4", f,
+             logits);
+  TW_REQUIRE(shared >= 0 && shared <= 2, "{}: num_shared_experts is {}, it must be 1 or 2", f,
+             shared);
+  const int64_t most = std::min(e, kMostChoices);
+  TW_REQUIRE(k >= 1 && k <= most, "{}: num_topk is {}, it must be from 1 to {} for {} experts", f,
+             k, most, e);
+  TW_REQUIRE(slots <= kMostChoices, "{}: {} experts of a token and {} shared ones are more than {}",
+             f, k, shared, kMostChoices);
+  check_shape(f, {"idx", idx}, {t, slots}, "[tokens, num_topk and shared experts]");
+  check_dtype(f, {"weights", weights}, {f32});
+  check_shape(f, {"weights", weights}, {t, slots}, "like idx");
+  return {t, e, k, shared};
+}
+
+void check_fixed(std::string_view f, const MaybeNamed& fix, const MaybeNamed& unmapped,
+                 const GateSizes& sizes) {
+  check_optional(f, fix, bool_, {sizes.tokens}, "[tokens]");
+  TW_REQUIRE(fix.tensor == nullptr || unmapped.tensor != nullptr,
+             "{}: {} is given without {}, which has the experts", f, fix.name, unmapped.name);
+  check_optional(f, unmapped, i64, {sizes.tokens, sizes.count}, "[tokens, num_topk]");
 }
 
 }  // namespace tw::kernels

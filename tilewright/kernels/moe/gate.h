@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
+#include "tilewright/kernels/moe/optional.h"
 #include "tilewright/kernels/select/best.h"
 #include "tilewright/lang/lang.h"
 
@@ -26,5 +28,16 @@ struct GateRows {
 void finish_gate(const GateRows& g, const Found& found,
                  const std::function<Expr(const Expr& i, const Expr& expert)>& score,
                  const std::function<Expr(const Expr& expert, const Expr& token)>& number);
+
+struct GateSizes {
+  int64_t tokens, experts, count, shared;  // count: of experts chosen for a token
+};
+
+/// Checks what every gate takes and gives.
+GateSizes check_gate(std::string_view function, const Tensor& logits, const Tensor& idx,
+                     const Tensor& weights, int64_t shared);
+/// Tokens with given experts, which `unmapped` has.
+void check_fixed(std::string_view function, const MaybeNamed& fix, const MaybeNamed& unmapped,
+                 const GateSizes& sizes);
 
 }  // namespace tw::kernels

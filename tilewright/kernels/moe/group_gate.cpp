@@ -19,9 +19,11 @@ void dataflow(Builder& k) {
   const Buffer idx = k.output("idx", i64, {t, count});
   k.launch({cdiv(t, rows)}, [&](Expr block) {
     const Expr row = let(block * rows);
-    const Buffer sums = group_scores(load(scores(at(row, rows), all, all)), summands).fragment();
+    // In shared memory: where groups are ranked a warp has whole rows of them.
+    const Buffer sums = shared(f32, {rows, groups}, "sums");
+    copy(group_scores(load(scores(at(row, rows), all, all)), summands).fragment(), sums);
     const auto keys = [&](const Expr& i, const std::vector<Expr>& places) {
-      return std::vector<Expr>{ordered(sums(i, places[0], 0))};
+      return std::vector<Expr>{ordered(sums(i, places[0]))};
     };
     const Buffer found = find_best(search, groups, keys).columns;
     parallel({rows, groups}, [&](Expr i, Expr r) { idx(row + i, r) = cast(found(i, r), i64); });

@@ -5,6 +5,7 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe.h"
+#include "tilewright/kernels/moe/experts.h"
 #include "tilewright/kernels/moe/list.h"
 #include "tilewright/lang/lang.h"
 
@@ -69,16 +70,7 @@ void mask_indices_by_tp(const Tensor& indices, const TpRanks& ranks, const Tenso
                         Stream stream) {
   constexpr const char* f = "mask_indices_by_tp";
   const Tensor from = as_list(f, {"indices", indices}, {i64, i32});
-  TW_REQUIRE(ranks.num_ep_ranks >= 1, "{}: num_ep_ranks is {}, it must be at least 1", f,
-             ranks.num_ep_ranks);
-  TW_REQUIRE(ranks.num_tp_ranks >= 1, "{}: num_tp_ranks is {}, it must be at least 1", f,
-             ranks.num_tp_ranks);
-  TW_REQUIRE(0 <= ranks.tp_rank && ranks.tp_rank < ranks.num_tp_ranks,
-             "{}: tp_rank is {}, it must be from 0 to {}", f, ranks.tp_rank,
-             ranks.num_tp_ranks - 1);
-  const int64_t of_rank = ranks.n / ranks.num_ep_ranks;
-  TW_REQUIRE(of_rank >= 1, "{}: {} experts on {} ranks leave none for each", f, ranks.n,
-             ranks.num_ep_ranks);
+  const int64_t of_rank = experts_of_rank(f, ranks);
   check_like(f, {"out", out}, {"indices", indices});
   check_apart(f, {"out", out}, {{"indices", indices}});
   const Tensor to = as_list(f, {"out", out}, {indices.dtype()});

@@ -120,24 +120,8 @@ void moe_topk_gate_forward(const Tensor& logits, const Tensor& idx, const Tensor
                            const MoeTopkGateArgs& args, Stream stream) {
   constexpr const char* f = "moe_topk_gate_forward";
   const MoeTopkGateArgs& a = args;
-  check_rank(f, {"logits", logits}, 2);
-  check_dtype(f, {"logits", logits}, {f32});
-  check_rank(f, {"idx", idx}, 2);
-  check_dtype(f, {"idx", idx}, {i64});
-  const int64_t t = logits.dim(0), e = logits.dim(1), shared = a.num_shared_experts,
-                slots = idx.dim(1), k = slots - shared;
-  TW_REQUIRE(e % 4 == 0, "{}: logits is {}, the number of experts must be a multiple of 4", f,
-             logits);
-  TW_REQUIRE(shared >= 0 && shared <= 2, "{}: num_shared_experts is {}, it must be 1 or 2", f,
-             shared);
-  TW_REQUIRE(k >= 1 && k <= std::min(e, kMostChoices),
-             "{}: num_topk is {}, it must be from 1 to {} for {} experts", f, k,
-             std::min(e, kMostChoices), e);
-  TW_REQUIRE(slots <= kMostChoices, "{}: {} experts of a token and {} shared ones are more than {}",
-             f, k, shared, kMostChoices);
-  check_shape(f, {"idx", idx}, {t, slots}, "[tokens, num_topk and shared experts]");
-  check_dtype(f, {"weights", weights}, {f32});
-  check_shape(f, {"weights", weights}, {t, slots}, "like idx");
+  const GateSizes sizes = check_gate(f, logits, idx, weights, a.num_shared_experts);
+  const auto [t, e, k, shared] = sizes;
   const MaybeNamed map{"to_physical_map", a.to_physical_map},
       counts{"logical_count", a.logical_count}, image_bias{"image_bias", a.image_bias},
       image{"image_token_mask", a.image_token_mask};
@@ -146,10 +130,8 @@ void moe_topk_gate_forward(const Tensor& logits, const Tensor& idx, const Tensor
   check_both(f, image_bias, image);
   check_optional(f, image_bias, f32, {e}, "[experts]");
   check_optional(f, image, bool_, {t}, "[tokens]");
-  check_optional(f, {"fix_routing_mask", a.fix_routing_mask}, bool_, {t}, "[tokens]");
-  TW_REQUIRE(a.fix_routing_mask == nullptr || a.unmapped_topk_idx != nullptr,
-             "{}: fix_routing_mask is given without unmapped_topk_idx, which has the experts", f);
-  check_optional(f, {"unmapped_topk_idx", a.unmapped_topk_idx}, i64, {t, k}, "[tokens, num_topk]");
+  check_fixed(f, {"fix_routing_mask", a.fix_routing_mask},
+              {"unmapped_topk_idx", a.unmapped_topk_idx}, sizes);
   check_optional(f, {"force_random", a.force_random}, bool_, {t}, "[tokens]");
   check_optional(f, {"scores", a.scores}, f32, {t, e}, "like logits");
   check_map(f, map, counts, e + shared, a.ep_rank);

@@ -1,0 +1,191 @@
+// idx, weights = the best experts of each token, of its best groups, as numbers of one rank; see
+// moe.h.
+// Bound by latency: calls are small, a token is a chain of folds.
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/moe.h"
+#include "tilewright/kernels/moe/experts.h"
+#include "tilewright/kernels/moe/gate.h"
+#include "tilewright/kernels/moe/groups.h"
+#include "tilewright/kernels/moe/optional.h"
+#include "tilewright/kernels/moe/scoring.h"
+#include "tilewright/kernels/moe/weights.h"
+#include "tilewright/kernels/select/best.h"
+
+namespace tw::kernels {
+namespace {
+
+// Tensors that a call may leave out are empty then, see optional.h.
+void dataflow(Builder& k) {
+  const Expr t = k.dim("t");
+  const int64_t e = k.constant("e"), count = k.constant("k"), slots = count + k.constant("shared");
+  const int64_t groups = k.constant("groups"), kept = k.constant("kept");  // 0: all are
+  const auto scoring = static_cast<Scoring>(k.constant("scoring"));
+  const int64_t rows = k.tunable("rows", 1);
+  const Search search{rows, e, count};
+  const Buffer logits = k.input("logits", f32, {t, e});
+  const Buffer bias = k.input("bias", f32, {e});
+  const Buffer mask = k.input("mask", bool_, {k.dim("masks")});
+  const Buffer fix = k.input("fix_routing_mask", bool_, {k.dim("fixes")});
+  const Duplicates duplicates(k);
+  const LocalExperts local(k);
+  const Expr scale = k.scalar("routed_scaling_factor", f32);
+  const Buffer unmapped = k.inout("unmapped_topk_idx", i64, {k.dim("unmapped"), count},
+                                  {.strides = {k.dim("unmapped_row"), 1}});
+  const Buffer idx = k.output("idx", i64, {t, slots});
+  const Buffer weights = k.output("weights", f32, {t, slots});
+  safe_value(mask, true);
+  k.launch({cdiv(t, rows)}, [&](Expr block) {
+    const Expr row = let(block * rows);
+    const Buffer kind = fragment(i32, {rows, 1}, "kind");
+    parallel({rows, 1}, [&](Expr i, Expr j) {
+      const Expr at = row + i;
+      kind(i, j) = select(!mask(at) || at >= t, kMasked, select(fix(at), kFixed, kRouted));
+    });
+    const auto logit_of = [&](const Expr& i, const Expr& expert) {
+      return let(select(kind(i, 0) >= kFixed, logits(row + i, expert), 0.0F));
+    };
+
+    // 1. What scores of a row have in common.
+    Buffer largest, sum_of_row;
+    if (scoring == Scoring::softmax) {
+      const Buffer all = fragment(f32, {rows, e}, "all");
+      parallel({rows, e}, [&](Expr i, Expr expert) { all(i, expert) = logit_of(i, expert); });
+      const Tile most = max(value(all), 1);
+      largest = most.fragment();
+      sum_of_row = sum(exp(value(all) - most), 1).fragment();
+    }
+    const auto key_of = [&](const Expr& logit, const Expr& expert) {
+      return (scoring == Scoring::softmax ? logit : score(scoring, logit)) + bias(expert);
+    };
+
+    // 2. The groups that stay, a bit each.
+    const Buffer stays = fragment(u32, {rows, 1}, "stays");
+    if (kept > 0) {
+      const int64_t size = e / groups;
+      const Buffer of_groups = fragment(f32, {rows, groups, size}, "of_groups");
+      parallel({rows, groups, size}, [&](Expr i, Expr g, Expr j) {
+        const Expr expert = g * size + j;
+        of_groups(i, g, j) = key_of(logit_of(i, expert), expert);
+      });
+      const Buffer sums = shared(f32, {rows, groups}, "sums");
+      copy(group_scores(value(of_groups), 2).fragment(), sums);
+      const auto keys = [&](const Expr& i, const std::vector<Expr>& places) {
+        return std::vector<Expr>{ordered(sums(i, places[0]))};
+      };
+      const Buffer found = find_best({rows, groups, kept}, kMostChoices, keys).columns;
+      const Buffer bits = fragment(u32, {rows, kMostChoices}, "bits");
+      parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
+        bits(i, r) = select(r < kept, Expr(uint32_t{1}) << cast(found(i, r), u32), uint32_t{0});
+      });
+      reduce_bit_or(bits, stays, 1);
+    }
+
+    // 3. The best experts of these groups.
+    const auto keys = [&](const Expr& i, const std::vector<Expr>& experts) {
+      std::vector<Expr> all;
+      Expr finite = true;
+      for (const Expr& expert : experts) {
+        const Expr logit = logit_of(i, expert);
+        finite = finite & isfinite(logit);
+        Expr key = ordered(key_of(logit, expert));
+        if (kept > 0) {
+          const Expr group = cast(expert / (e / groups), u32);
+          key = select((stays(i, 0) >> group & uint32_t{1}) != uint32_t{0}, key,
+                       kOrderedMinusInfinity);
+        }
+        all.push_back(key);
+      }
+      device_assert(finite, "top2_sum_gate: a logit of this token isn't finite", {row + i});
+      return all;
+    };
+    const Found found = find_best(search, kMostChoices, keys);
+
+    const auto score_of = [&](const Expr& i, const Expr& expert) {
+      const Expr logit = logits(row + i, expert);
+      if (scoring == Scoring::softmax) return exp(logit - largest(i, 0)) / sum_of_row(i, 0);
+      return score(scoring, logit);
+    };
+    const auto number = [&](const Expr& expert, const Expr& token) {
+      return local.number(duplicates.physical(expert, token));
+    };
+    finish_gate({"top2_sum_gate", rows, e, count, slots, row, scale, kind, unmapped, idx, weights},
+                found, score_of, number);
+  });
+}
+
+const Jit& kernel() {
+  static const Jit jit(
+      define_kernel("top2_sum_gate", dataflow).schedule("cuda", [](Schedule& s, const Case& c) {
+        const Search search{1, c.constant("e"), c.constant("k")};
+        s.threads(128).set("rows", rows_of_block(search.lists()));
+      }));
+  return jit;
+}
+
+/// Shared experts, where there are any, are dealt out evenly, and have places of their own.
+void check_shared(const char* f, int64_t shared, int64_t k, int64_t e, const Tensor* map) {
+  if (shared == 0) return;
+  TW_REQUIRE(k % shared == 0 && e % (k / shared) == 0,
+             "{}: {} shared experts must divide num_topk, {}, and that many times fewer the {} "
+             "experts",
+             f, shared, k, e);
+  const int64_t most = map == nullptr ? 0 : map->dim(1);
+  TW_REQUIRE(shared <= most - 1,
+             "{}: {} shared experts need a to_physical_map with at least {} columns", f, shared,
+             shared + 1);
+}
+
+/// Whether some groups are left out.
+bool is_grouped(const char* f, int64_t groups, int64_t kept, int64_t k, int64_t e) {
+  TW_REQUIRE((groups == 0) == (kept == 0) && kept >= 0 && kept <= groups,
+             "{}: num_topk_groups is {} of {} groups; both must be 0, or from 1 to num_groups", f,
+             kept, groups);
+  if (groups == 0) return false;
+  TW_REQUIRE(e % groups == 0, "{}: {} groups must divide {} experts", f, groups, e);
+  if (kept == groups) return false;
+  const int64_t size = e / groups;
+  TW_REQUIRE(groups <= kMostChoices && size >= 2 && size <= 32,
+             "{}: {} groups of {} experts, there may be 32 of 2 to 32", f, groups, size);
+  TW_REQUIRE(k <= kept * size, "{}: num_topk is {}, but {} groups have {} experts", f, k, kept,
+             kept * size);
+  return true;
+}
+
+}  // namespace
+
+void top2_sum_gate(const Tensor& logits, const Tensor& bias, const Tensor& idx,
+                   const Tensor& weights, const Top2SumGateArgs& args, Stream stream) {
+  constexpr const char* f = "top2_sum_gate";
+  const Top2SumGateArgs& a = args;
+  const GateSizes sizes = check_gate(f, logits, idx, weights, a.num_shared_experts);
+  const auto [t, e, k, shared] = sizes;
+  check_dtype(f, {"bias", bias}, {f32});
+  check_shape(f, {"bias", bias}, {e}, "[experts]");
+  const bool grouped = is_grouped(f, a.num_groups, a.num_topk_groups, k, e);
+  check_optional(f, {"mask", a.mask}, bool_, {t}, "[tokens]");
+  check_fixed(f, {"fix_routing_mask", a.fix_routing_mask},
+              {"unmapped_topk_idx", a.unmapped_topk_idx}, sizes);
+  check_map(f, {"to_physical_map", a.to_physical_map}, {"logical_count", a.logical_count},
+            e + shared, a.ep_rank);
+  check_shared(f, shared, k, e, a.to_physical_map);
+  const int64_t places = a.to_physical_map == nullptr ? e : e + a.to_physical_map->dim(1) - 1;
+  const int64_t of_rank = experts_of_rank(f, {places, a.num_ep_ranks, a.tp_rank, a.num_tp_ranks});
+  const Device device = logits.device();
+  kernel()({},
+           {{"e", e},
+            {"k", k},
+            {"shared", shared},
+            {"groups", grouped ? a.num_groups : 0},
+            {"kept", grouped ? a.num_topk_groups : 0},
+            {"scoring", static_cast<int64_t>(a.scoring)}},
+           device.kind)
+      .launch(stream, {logits, bias, or_empty(a.mask, bool_, {0}, device),
+                       or_empty(a.fix_routing_mask, bool_, {0}, device),
+                       or_empty(a.to_physical_map, i32, {0, 1}, device),
+                       or_empty(a.logical_count, i32, {0}, device), a.ep_rank, of_rank,
+                       a.num_tp_ranks, a.tp_rank, a.routed_scaling_factor,
+                       or_empty(a.unmapped_topk_idx, i64, {0, k}, device), idx, weights});
+}
+
+}  // namespace tw::kernels
