@@ -30,6 +30,7 @@ def samples(device: str) -> dict[str, tuple]:
     # Two tokens in a fused layout of 4 positions, of which one is padding.
     pos = ints(0, 2, -1, 1, dtype=torch.int32)
     experts = ints(0, 0, 1, -1, dtype=torch.int32)
+    flags = ints(1, 0, 1).bool()
     maps = ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "copy", "sum", "max", "argmax")
     return {
         **{name: (t(5, 64),) for name in maps},
@@ -69,6 +70,18 @@ def samples(device: str) -> dict[str, tuple]:
         "inplace_unique_group_indices": (ints(1, 1, -1, 5).view(2, 2), 8),
         "group_count": (ints(1, 0, -1, 1).view(2, 2), 3),
         "aux_fi": (ints(1, 0, -1, 1).view(2, 2), 3, 2),
+        "topk_gate": (t(5, 64), 6),
+        "topk_sum_and_topk_group_idx": (t(5, 8, 8), 2, 3),
+        "normalize_weight": (t(5, 6).abs(),),
+        "moe_topk_gate_forward": (
+            *(t(3, 16), 2, True, 1, 1.5, 0, "sqrtsoftplus", flags, t(16), t(16), flags, flags),
+            *(ints(*range(34), dtype=torch.int32).view(17, 2), ints(*[2] * 17, dtype=torch.int32)),
+            *(ints(0, 3, 5, 1, 2, 2).view(3, 2), ~flags),
+        ),
+        "moe_topk_gate_backward": (
+            *(t(3, 16).abs(), ints(0, 3, -1, 1, 2, 2).view(3, 2), t(3, 2), t(3, 2), 1.5),
+            *("sqrtsoftplus", flags, t(1, 16)),
+        ),
         "get_fused_mapping": (ints(1, 0, -1, 1).view(2, 2), 3, 12, 4),
         "expand_to_fused": (t(2, 64), pos.view(2, 2), experts),
         "expand_to_fused_with_sf": (t(2, 64), t(2, 2), 32, pos.view(2, 2), experts, True),

@@ -261,6 +261,91 @@ _define(
 
 # ---- mixture of experts ----
 _define(
+    "topk_gate(Tensor scores, int num_topk) -> Tensor",
+    moe.topk_gate,
+    lambda scores, k: scores.new_empty((scores.shape[0], k), dtype=torch.int64),
+)
+_define(
+    "topk_sum_and_topk_group_idx(Tensor scores, int num_topk_sum, int num_topk_groups) -> Tensor",
+    moe.topk_sum_and_topk_group_idx,
+    lambda scores, _, k: scores.new_empty((scores.shape[0], k), dtype=torch.int64),
+)
+_define(
+    "normalize_weight(Tensor topk_weights) -> (Tensor, Tensor)",
+    moe.normalize_weight,
+    lambda w: (w.new_empty(w.shape[0]), w.new_empty(w.shape)),
+)
+
+
+def _gate(
+    logits: torch.Tensor,
+    num_topk: int,
+    use_shared_as_routed: bool,
+    num_shared_experts: int,
+    routed_scaling_factor: float,
+    ep_rank: int,
+    scoring_func: str = "sqrtsoftplus",
+    mask: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    image_bias: torch.Tensor | None = None,
+    image_token_mask: torch.Tensor | None = None,
+    fix_routing_mask: torch.Tensor | None = None,
+    to_physical_map: torch.Tensor | None = None,
+    logical_count: torch.Tensor | None = None,
+    unmapped_topk_idx: torch.Tensor | None = None,
+    force_random: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, ...]:
+    if unmapped_topk_idx is not None:
+        unmapped = unmapped_topk_idx.clone(memory_format=torch.contiguous_format)
+    elif fix_routing_mask is not None:
+        raise ValueError("moe_topk_gate_forward: fix_routing_mask needs unmapped_topk_idx")
+    else:
+        unmapped = logits.new_empty((logits.shape[0], num_topk), dtype=torch.int64)
+    scores = torch.empty_like(logits)
+    topk_idx, topk_weights = moe.moe_topk_gate_forward(
+        *(logits, num_topk, use_shared_as_routed, num_shared_experts, routed_scaling_factor),
+        *(ep_rank, scoring_func, mask, bias, image_bias, image_token_mask, fix_routing_mask),
+        *(to_physical_map, logical_count, unmapped, force_random, None, scores),
+    )
+    return topk_idx, topk_weights, unmapped, scores
+
+
+def _fake_gate(
+    logits: torch.Tensor,
+    num_topk: int,
+    use_shared_as_routed: bool,
+    num_shared_experts: int,
+    *_: object,
+) -> tuple[torch.Tensor, ...]:
+    tokens, slots = logits.shape[0], num_topk + use_shared_as_routed * num_shared_experts
+    return (
+        logits.new_empty((tokens, slots), dtype=torch.int64),
+        logits.new_empty((tokens, slots)),
+        logits.new_empty((tokens, num_topk), dtype=torch.int64),
+        logits.new_empty(logits.shape),
+    )
+
+
+# Of this operator unmapped_topk_idx and scores are results: (topk_idx, topk_weights,
+# unmapped_topk_idx, scores).
+_define(
+    "moe_topk_gate_forward(Tensor logits, int num_topk, bool use_shared_as_routed, "
+    "int num_shared_experts, float routed_scaling_factor, int ep_rank, "
+    "str scoring_func='sqrtsoftplus', Tensor? mask=None, Tensor? bias=None, "
+    "Tensor? image_bias=None, Tensor? image_token_mask=None, Tensor? fix_routing_mask=None, "
+    "Tensor? to_physical_map=None, Tensor? logical_count=None, Tensor? unmapped_topk_idx=None, "
+    "Tensor? force_random=None) -> (Tensor, Tensor, Tensor, Tensor)",
+    _gate,
+    _fake_gate,
+)
+_define(
+    "moe_topk_gate_backward(Tensor scores, Tensor topk_idx, Tensor topk_weights, "
+    "Tensor grad_topk_weights, float routed_scaling_factor, str scoring_func='sqrtsoftplus', "
+    "Tensor? mask=None, Tensor? grad_scores_sum=None) -> Tensor",
+    moe.moe_topk_gate_backward,
+    _like,
+)
+_define(
     "mask_indices_by_tp(Tensor indices, int n, int num_ep_ranks, int tp_rank, int num_tp_ranks)"
     " -> Tensor",
     moe.mask_indices_by_tp,
