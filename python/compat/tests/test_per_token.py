@@ -33,7 +33,7 @@ def assert_pairs(found: tuple, wanted: tuple) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("group", [16, 32, 64, 128, "all"])
 def test_plain_input(flags: str, fmt: str, dtype: torch.dtype, group: int | str) -> None:
-    for m, k in [(0, 128), (1, 192), (17, 576), (33, 768)]:
+    for m, k in [(0, 192), (1, 192), (17, 576)]:
         x = normal(m, k, dtype)
         g = k if group == "all" else group
         found = per_token_cast(x, fmt, g, None, **FLAGS[flags])
@@ -53,13 +53,15 @@ def test_plain_input(flags: str, fmt: str, dtype: torch.dtype, group: int | str)
 @pytest.mark.parametrize("source", ["e4m3", "e2m1"])
 @pytest.mark.parametrize("block", [(128, 128), (32, 32), (1, 32), (1, 128), (1, 16)])
 def test_codes_are_cast_again(flags: str, fmt: str, source: str, block: tuple[int, int]) -> None:
-    for m, k in [(0, 128), (1, 192), (70, 576)]:
-        for given in ("plain", "packed columns", "e4m3"):
-            pair = cast(normal(m, k), source, block, **FLAGS[given])
-            for group in (16, 32, 128):
-                found = per_token_cast(pair, fmt, group, block, **FLAGS[flags])
-                wanted = cast(pair, fmt, (1, group), x_block_size=block, **FLAGS[flags])
-                assert_pairs(found, wanted)
+    """Each combination with one layout of the factors that are given, all of them in turn."""
+    turn = [*FLAGS].index(flags) + (fmt == source) + sum(block)
+    given = ("plain", "packed columns", "e4m3")[turn % 3]
+    for m in (0, 1, 70):
+        pair = cast(normal(m, 576), source, block, **FLAGS[given])
+        for group in (16, 32, 128):
+            found = per_token_cast(pair, fmt, group, block, **FLAGS[flags])
+            wanted = cast(pair, fmt, (1, group), x_block_size=block, **FLAGS[flags])
+            assert_pairs(found, wanted)
 
 
 @pytest.mark.parametrize("fmt", ["e4m3", "e2m1"])
