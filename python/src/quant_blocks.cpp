@@ -67,6 +67,22 @@ nb::any with_precomputed_sf(const Array& x_, const std::string& fmt, const Block
   return call.result();
 }
 
+nb::any lossless(nb::handle x_, const std::string& fmt, const Block& from, const Block& to,
+                 bool columns, bool round, bool packed, const Dtype& dtype) {
+  constexpr const char* f = "per_block_cast_lossless";
+  Call call(f, dtype);
+  TW_REQUIRE(fmt == "e4m3", "{}: fmt is '{}', it must be 'e4m3'", f, fmt);
+  const auto [x, x_sf] = scaled_input(call, f, x_);
+  check_multiple(f, "columns of x are", dim_or_0(x, 1), 32);
+  const Tensor q = call.new_output(f8_e4m3, {dim_or_0(x, 0), dim_or_0(x, 1)});
+  const Tensor sf = factors(call, f, {columns, round, packed}, {nb::none()}, x, to);
+  const kernels::LosslessCastArgs args{from.first, from.second, to.first, to.second};
+  call.run([&, &x = x, &x_sf = x_sf](Stream stream) {
+    kernels::per_block_cast_lossless(x, x_sf, q, sf, args, stream);
+  });
+  return call.result();
+}
+
 }  // namespace
 
 void bind_quant_blocks(nb::module_& m) {
@@ -85,6 +101,12 @@ void bind_quant_blocks(nb::module_& m) {
         "sf"_a, "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,
         "use_packed_ue8m0"_a = false, "out"_a = nb::none(), nb::kw_only(), "dtype"_a = nb::none(),
         "Codes of x by factors that are given, f32 row by row: x * (1 / sf).");
+  m.def("per_block_cast_lossless", &lossless, "x"_a, "fmt"_a, "x_block_size"_a, "out_block_size"_a,
+        "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,
+        "use_packed_ue8m0"_a = false, nb::kw_only(), "dtype"_a = nb::none(),
+        "Codes of e4m3 and scale factors (q, sf) that stand for the same values as x = (q, sf) of\n"
+        "e2m1, whose factors are powers of two, but with larger blocks. Factors of one such block\n"
+        "that differ by more than 2^11 stop the kernel.");
 }
 
 }  // namespace tw::python

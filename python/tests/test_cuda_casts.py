@@ -139,3 +139,14 @@ def test_per_token_cast_and_cast_back(flags: dict, fmt: str, dtype: "torch.dtype
         quant.per_token_cast_and_cast_back(memory[:, :640], fmt, group, **flags)
         quant.per_token_cast_and_cast_back(on_cuda[:, :640], fmt, group, **flags)
         assert torch.equal(on_cuda.cpu().view(torch.uint8), memory.view(torch.uint8))
+
+
+@pytest.mark.parametrize("flags", [{}, PACKED, {**PACKED, **COLUMNS}], ids=str)
+@pytest.mark.parametrize("into", [(1, 128), (32, 32), (128, 128)])
+def test_per_block_cast_lossless(flags: dict, into: tuple[int, int]) -> None:
+    for m, k in ((0, 128), (161, 576), (512, 1024)):
+        x = torch.randn((m, k), generator=torch.Generator().manual_seed(1)) * 2**20
+        if m:
+            x = x.abs().clamp(min=x.abs().max() / 2**9).copysign(x)
+        pair = quant.per_token_cast(x, "e2m1", 32, **{"round_sf": True, **flags})
+        check(quant.per_block_cast_lossless, pair, "e4m3", (1, 32), into, **flags)

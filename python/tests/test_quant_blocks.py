@@ -61,6 +61,46 @@ def test_a_block_is_cast_like_a_row_of_its_elements(
         np.testing.assert_array_equal(given.view("uint8"), q.view("uint8"))
 
 
+@pytest.mark.parametrize("flags", [{}, PACKED, {**PACKED, **COLUMNS}], ids=str)
+@pytest.mark.parametrize("into", [(1, 128), (32, 32), (128, 128)])
+@pytest.mark.parametrize("shape", [(0, 128), (161, 576), (128, 128)])
+def test_larger_blocks_without_loss(
+    flags: dict, into: tuple[int, int], shape: tuple[int, int]
+) -> None:
+    x = random(*shape) * np.float32(2**20)
+    if x.size:  # all groups are within reach of each other
+        x = np.copysign(np.maximum(np.abs(x), np.abs(x).max() / 2**9), x)
+    pair = quant.per_token_cast(x, "e2m1", 32, **{"round_sf": True, **flags})
+    result = quant.per_block_cast_lossless(pair, "e4m3", (1, 32), into, **flags)
+    assert result[0].dtype == ml_dtypes.float8_e4m3fn
+    values = quant.cast_back(pair, "fp32", (1, 32))
+    found = quant.cast_back(result, "fp32", into)
+    np.testing.assert_array_equal(found.view("int32"), values.view("int32"))
+
+
+def test_factors_too_far_apart_stop_it() -> None:
+    q = np.ones((1, 32), "int8")
+    with pytest.raises(RuntimeError, match="factors of a block are too far apart"):
+        sf = np.array([[1, 2**-12]], "float32")
+        quant.per_block_cast_lossless((q, sf), "e4m3", (1, 32), (1, 64))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fmt": "e2m1"}, "fmt is 'e2m1', it must be 'e4m3'"),
+        ({"out_block_size": (1, 48)}, "blocks of 1 x 32 are to become ones of 1 x 48"),
+        ({"use_packed_ue8m0": True}, "use_packed_ue8m0 needs round_sf"),
+        ({"x": (np.ones((1, 40), "int8"), np.ones((1, 3), "float32"))}, "columns of x are 80"),
+    ],
+)
+def test_what_does_not_fit_without_loss(options: dict, message: str) -> None:
+    x = (np.ones((1, 32), "int8"), np.ones((1, 2), "float32"))
+    call = {"x": x, "fmt": "e4m3", "x_block_size": (1, 32), "out_block_size": (32, 32), **options}
+    with pytest.raises(ValueError, match=re.escape(f"per_block_cast_lossless: {message}")):
+        quant.per_block_cast_lossless(**call)
+
+
 def test_no_rows() -> None:
     q, sf = quant.per_block_cast(random(0, 128), "e2m1", (32, 32), False, True, True)
     assert (q.shape, sf.shape) == ((0, 64), (0, 1))

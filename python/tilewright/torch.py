@@ -233,6 +233,18 @@ _define(
         _channel_factors(x.shape[0], x, rows),
     ),
 )
+_define(
+    "per_block_cast_lossless(Tensor x, Tensor sf, str fmt, int[] x_block, int[] out_block, "
+    "bool use_tma_aligned_col_major_sf=False, bool round_sf=False, bool use_packed_ue8m0=False)"
+    " -> (Tensor, Tensor)",
+    lambda x, sf, fmt, x_block, out_block, *flags: tw.quant.per_block_cast_lossless(
+        (x, sf), fmt, tuple(x_block), tuple(out_block), *flags
+    ),
+    lambda x, sf, fmt, x_block, out_block, *flags: (
+        x.new_empty((x.shape[0], 2 * x.shape[1]), dtype=torch.float8_e4m3fn),
+        _factors(x.new_empty((x.shape[0], 2 * x.shape[1])), out_block, *flags),
+    ),
+)
 _FLOATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 

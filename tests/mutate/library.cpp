@@ -609,6 +609,26 @@ void add_casts_back(Cases& cases) {
   }
 }
 
+void add_lossless_casts(Cases& cases) {
+  for (const LosslessCastArgs& a :
+       {LosslessCastArgs{1, 32, 32, 32}, {1, 32, 128, 128}, {1, 32, 1, 128}}) {
+    const auto sf = [](Place& p, bool fits) {
+      std::vector<double> list;
+      for (int i = 0; i < 133 * 9; ++i) list.push_back(std::exp2(i * 5 % (fits ? 12 : 14) - 6));
+      return p.holding(f32, {133, 9}, list);
+    };
+    const auto run = [=](Place& p, bool fits) {
+      const int64_t down = cdiv(133, a.rows), across = cdiv(288, a.columns);
+      per_block_cast_lossless(p.input(f4_e2m1, {133, 288}, -6, 6), sf(p, fits),
+                              p.output(f8_e4m3, {133, 288}), factors(p, i32, down, across), a);
+    };
+    const std::string what = format("to {} x {}", a.rows, a.columns);
+    cases.add("per_block_cast_lossless", what, [=](Place& p) { run(p, true); });
+    cases.stops("per_block_cast_lossless", what + ", too far apart",
+                [=](Place& p) { run(p, false); });
+  }
+}
+
 void add_fake_casts(Cases& cases) {
   for (const auto& [x, to, group] : {std::tuple(bf16, f8_e4m3, 128), std::tuple(f32, f4_e2m1, 16),
                                      std::tuple(bf16, f4_e2m1, 32)}) {
@@ -786,6 +806,7 @@ std::vector<LibraryCase> library_cases() {
   add_block_casts(cases);
   add_channel_casts(cases);
   add_casts_back(cases);
+  add_lossless_casts(cases);
   add_fake_casts(cases);
   add_casts(cases);
   add_products(cases);

@@ -94,6 +94,19 @@ void per_channel_cast(const Tensor& x, const Tensor& q, const Tensor& sf,
 void per_channel_cast_and_transpose(const Tensor& x, const Tensor& q, const Tensor& sf,
                                     const ChannelCastArgs& args = {}, Stream stream = {});
 
+struct LosslessCastArgs {
+  int64_t x_rows = 1, x_columns = 32;  // of a block of x
+  /// Of a block of the result: multiples of those; columns are powers of two from 2 on.
+  int64_t rows = 128, columns = 128;
+};
+
+/// q * sf = x * x_sf, the same values. Factors are powers of two, of which only exponents are
+/// looked at; where E is the largest (biased) of a block of the result, its own is max(E - 6, 0).
+/// One of x more than 11 below E stops the kernel. Values are kept where E is above 6.
+/// x: [m, k] e2m1; x_sf, sf: factors, f32 or exponents; q: [m, k] e4m3.
+void per_block_cast_lossless(const Tensor& x, const Tensor& x_sf, const Tensor& q, const Tensor& sf,
+                             const LosslessCastArgs& args = {}, Stream stream = {});
+
 struct CastBackArgs {
   int64_t rows = 1, columns = 128;  // of a block that shares a factor
 };

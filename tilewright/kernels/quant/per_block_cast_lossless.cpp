@@ -1,0 +1,137 @@
+// q * sf = x * x_sf exactly, with a factor for larger blocks, see quant.h for the formula.
+// Memory bound: x is read once, q written once.
+#include <algorithm>
+#include <bit>
+
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/quant/factors.h"
+
+namespace tw::kernels {
+namespace {
+
+constexpr int64_t kMostElements = 1 << 15;  // of a block; a tile has at least one
+constexpr int32_t kRoom = 6;                // 2^6 times the largest e2m1 is e4m3,
+constexpr int32_t kBelow = 5;               // and so is 2^-5 times the smallest
+
+// A tile has some blocks of the result, each of some blocks of x, of which only factors need to
+// meet. Outside of x there are none.
+void dataflow(Builder& k, const Case& c) {
+  const DType x_sf_dtype = c.dtype(0), sf_dtype = c.dtype(1);
+  const int64_t width = k.constant("k");
+  const int64_t x_rows = k.constant("x_rows"), x_columns = k.constant("x_columns");
+  const int64_t rows = k.constant("rows"), columns = k.constant("columns");
+  const int64_t strips = k.tunable("strips", 1), together = k.tunable("together", 1);  // of a tile
+  const int64_t inner_m = rows / x_rows, inner_k = columns / x_columns;
+  const Expr m = k.dim("m");
+  const Expr x_blocks = cdiv(m, x_rows);
+  const Buffer x = k.input("x", f4_e2m1, {m, width}, {.strides = {k.dim("x_row"), 1}});
+  const Factors x_sf(k, "x_sf", x_sf_dtype, x_blocks, cdiv(width, x_columns), false,
+                     words_of(x_columns));
+  const Buffer q = k.output("q", f8_e4m3, {m, width}, {.strides = {k.dim("q_row"), 1}});
+  const Factors sf(k, "sf", sf_dtype, cdiv(m, rows), cdiv(width, columns), true, words_of(columns));
+  const int64_t across = cdiv(sf.padded(), together);
+  k.launch({cdiv(sf.padded_rows(), strips) * across}, [&](Expr block) {
+    const Expr strip0 = let(block / across * strips), first = let(block % across * together);
+    const Extents blocks = {strips, inner_m, together, inner_k};
+    const auto x_row = [&](const Expr& t, const Expr& r) { return (strip0 + t) * inner_m + r; };
+    const auto x_column = [&](const Expr& s, const Expr& i) { return (first + s) * inner_k + i; };
+    const Extents box = {strips, inner_m, x_rows, together, inner_k, x_columns};
+    const auto row = [&](const Expr& t, const Expr& r, const Expr& i) {
+      return x_row(t, r) * x_rows + i;
+    };
+    const auto column = [&](const Expr& s, const Expr& b, const Expr& j) {
+      return x_column(s, b) * x_columns + j;
+    };
+    const Buffer v = fragment(f4_e2m1, box, "v");
+    parallel(box, [&](Expr t, Expr r, Expr i, Expr s, Expr b, Expr j) {
+      v(t, r, i, s, b, j) = x(row(t, r, i), column(s, b, j));
+    });
+    const Buffer e = fragment(i32, blocks, "e"),
+                 most = fragment(i32, {strips, 1, together, 1}, "most");
+    parallel(blocks, [&](Expr t, Expr r, Expr s, Expr i) {
+      e(t, r, s, i) = x_sf.load_exponent(x_row(t, r), x_column(s, i));
+    });
+    reduce(ReduceKind::max, e, most, {1, 3});
+    const Buffer shared_e = fragment(i32, {strips, together}, "shared_e");
+    parallel({strips, together}, [&](Expr t, Expr s) {
+      shared_e(t, s) = max(most(t, 0, s, 0) - kRoom, 0);
+      sf.store(strip0 + t, first + s, bitcast(shared_e(t, s) << 23, f32));
+    });
+    const Buffer by = fragment(f32, blocks, "by");
+    parallel(blocks, [&](Expr t, Expr r, Expr s, Expr i) {
+      const Expr distance = e(t, r, s, i) - shared_e(t, s);
+      device_assert(distance >= -kBelow || x_row(t, r) >= x_blocks ||
+                        x_column(s, i) >= cdiv(width, x_columns),
+                    "per_block_cast_lossless: factors of a block are too far apart",
+                    {e(t, r, s, i), shared_e(t, s)});
+      by(t, r, s, i) = bitcast((distance + 127) << 23, f32);
+    });
+    parallel(box, [&](Expr t, Expr r, Expr i, Expr s, Expr b, Expr j) {
+      q(row(t, r, i), column(s, b, j)) =
+          cast(ieee::mul(cast(v(t, r, i, s, b, j), f32), by(t, r, s, b)), f8_e4m3);
+    });
+  });
+}
+
+/// Each thread has 32 elements, of rows of up to 256.
+void schedule_gpu(Schedule& s, const Case& c) {
+  const int64_t rows = c.constant("rows"), columns = c.constant("columns");
+  const int64_t together = std::max<int64_t>(256 / columns, 1);
+  const int64_t strips = std::max<int64_t>(8192 / (rows * columns * together), 1);
+  const int64_t elements = strips * rows * together * columns;
+  s.threads(std::clamp<int64_t>(elements / 32, 32, 512));
+  s.set("together", together).set("strips", strips);
+}
+
+const Jit& kernel() {
+  static const Jit jit(
+      define_kernel("per_block_cast_lossless", dataflow).schedule("cuda", schedule_gpu));
+  return jit;
+}
+
+/// Of two, but for 1: codes are in pairs.
+bool is_power(int64_t n) { return n > 1 && std::has_single_bit(static_cast<uint64_t>(n)); }
+
+}  // namespace
+
+void per_block_cast_lossless(const Tensor& x, const Tensor& x_sf, const Tensor& q, const Tensor& sf,
+                             const LosslessCastArgs& o, Stream stream) {
+  constexpr const char* f = "per_block_cast_lossless";
+  check_rank(f, {"x", x}, 2);
+  check_dtype(f, {"x", x}, {f4_e2m1});
+  check_dtype(f, {"q", q}, {f8_e4m3});
+  check_shape(f, {"q", q}, x.shape(), "like x");
+  check_dtype(f, {"x_sf", x_sf}, {f32, i32});
+  check_dtype(f, {"sf", sf}, {f32, i32});
+  TW_REQUIRE(o.x_rows > 0 && is_power(o.x_columns) && o.rows > 0 && is_power(o.columns) &&
+                 o.rows % o.x_rows == 0 && o.columns % o.x_columns == 0,
+             "{}: blocks of {} x {} are to become ones of {} x {}, which must be multiples, and "
+             "columns powers of two from 2 on",
+             f, o.x_rows, o.x_columns, o.rows, o.columns);
+  TW_REQUIRE(o.rows * o.columns <= kMostElements,
+             "{}: blocks of {} x {} have more than {} elements", f, o.rows, o.columns,
+             kMostElements);
+  const int64_t m = x.dim(0), k = x.dim(1);
+  TW_REQUIRE(k % 2 == 0, "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
+  const auto factors = [&](const Named& t, int64_t rows, int64_t columns) {
+    return as_factors(f, t, lang::cdiv(m, rows), lang::cdiv(k, columns), words_of(columns));
+  };
+  const Named from{"x", x}, from_sf{"x_sf", x_sf}, to{"q", q}, to_sf{"sf", sf};
+  const Tensor x_factors = factors(from_sf, o.x_rows, o.x_columns),
+               new_factors = factors(to_sf, o.rows, o.columns);
+  check_apart(f, to, {from, from_sf, to_sf});
+  check_apart(f, to_sf, {from, from_sf});
+  if (x.numel() == 0) return;
+  kernel()({x_factors.dtype(), new_factors.dtype()},
+           {{"k", k},
+            {"x_rows", o.x_rows},
+            {"x_columns", o.x_columns},
+            {"rows", o.rows},
+            {"columns", o.columns}},
+           x.device().kind)
+      .launch(stream, {x, x_factors, q, new_factors});
+}
+
+}  // namespace tw::kernels
