@@ -55,6 +55,19 @@ TEST(Mutate, ChangesOneThingAtATime) {
                           "p.tw:3: index 0 of r plus 1"));
 }
 
+TEST(Mutate, AGridIsReachedWhereItsBlocksBegin) {
+  const TextRun p(
+      "symbol n: i64 input X: f32[n] output Y: f32[64] launch b in max(n, 1) with threads=[64], "
+      "thread=t: i64 { Y[t] = 1.0 }");
+  const std::vector<Mutant> all = mutants(p.program());
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all[0].name, "p.tw:1: n instead of max(n, 1)");
+  for (const Mutant& mutant : all) {
+    ASSERT_TRUE(mutant.trap.launches.at(0).is<ir::Launch>()) << mutant.name;
+    EXPECT_THAT(ir::violations(mutant.trap, ir::Level::thread), ElementsAre()) << mutant.name;
+  }
+}
+
 TEST(Mutate, EveryDefectOfASumOverABlockIsNoticed) {
   TextRun p(R"(
     symbol n: i64

@@ -313,6 +313,12 @@ Stmt Mutator::rewrite(const Stmt& s) {
     a.cond = ir::bool_const(false);
     a.message = "reached";
   });
+  if (const auto* launch = s.try_as<ir::Launch>()) {  // its grid was changed
+    return ir::make<ir::Launch>(s.loc(), [&](ir::Launch& n) {
+      n = *launch;
+      n.body = ir::seq({stop, launch->body});
+    });
+  }
   return ir::seq({stop, s});
 }
 
