@@ -204,7 +204,7 @@ struct ReduceFusedArgs {
 };
 
 /// out[i, :] = (sum over k of topk_weights[i, k] * x_sf[p] * x[p, :]) * sf, p =
-/// token_topk_to_pos[i, k], without those below 0, whose weights may be anything.
+/// token_topk_to_pos[i, k], without those outside x, whose weights may be anything.
 /// From 0 on in the order of k, each term added with one rounding, the other operations rounded to
 /// f32 by themselves; then to the nearest of out, e4m3 saturates. x: [np, h] f32, bf16 or e4m3, h a
 /// multiple of 256; token_topk_to_pos: [t, topk]; out: [t, h] like x, or e4m3.

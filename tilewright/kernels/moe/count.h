@@ -23,7 +23,7 @@ inline void count_groups(Builder& k, const Buffer& index, const Buffer& counts, 
     parallel({chunk}, [&](Expr i) {
       const Expr group = let(index(block * chunk + i));
       device_assert(group < groups, message, {group, groups});
-      if_(group >= 0 && group < groups, [&] { atomic_add(to(group), 1); });
+      if_(group >= 0, [&] { atomic_add(to(group), 1); });
     });
   };
   k.launch({cdiv(n, chunk)}, {.name = "count"}, [&](Expr block) {
@@ -33,8 +33,7 @@ inline void count_groups(Builder& k, const Buffer& index, const Buffer& counts, 
     count(block, here);
     parallel({bins}, [&](Expr group) {
       const Expr found = let(here(group));
-      if_(found > 0 && group < groups,
-          [&] { atomic_add(counts(group), cast(found, counts.dtype())); });
+      if_(found > 0, [&] { atomic_add(counts(group), cast(found, counts.dtype())); });
     });
   });
 }

@@ -7,15 +7,14 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe.h"
+#include "tilewright/kernels/moe/slots.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
 namespace {
 
-constexpr int64_t kTogether = 8;  // positions that are known before rows are stored
-
 // A block has the tokens and the positions of the same numbers: it copies the ones and clears the
-// others. Rows behind the last token are zero and go nowhere.
+// others.
 void dataflow(Builder& k, DType dtype) {
   const Expr t = k.dim("t"), np = k.dim("np");
   const int64_t h = k.constant("h"), topk = k.constant("topk"), n = k.constant("n");
@@ -29,8 +28,6 @@ void dataflow(Builder& k, DType dtype) {
   if (n > 0) {
     out_sf = k.output("out_sf", u32, {np, n}, {.strides = {k.dim("sf_row"), k.dim("sf_column")}});
   }
-  safe_value(token_topk_to_pos, -1);
-  safe_value(pos_to_expert, 0);
   relaxed_global(out);  // no position is that of two tokens
   if (n > 0) relaxed_global(out_sf);
 
@@ -42,19 +39,23 @@ void dataflow(Builder& k, DType dtype) {
     std::vector<Buffer> values;
     for (int64_t r = 0; r < rows; ++r) {
       const Buffer v = fragment(from.dtype(), {columns}, from.name());
-      parallel({columns}, [&](Expr j) { v(j) = from(row + r, first + j); });
+      if_(row + r < t,
+          [&] { parallel({columns}, [&](Expr j) { v(j) = from(row + r, first + j); }); });
       values.push_back(v);
     }
     for (int64_t r = 0; r < rows; ++r) {
       const Buffer& v = values[static_cast<size_t>(r)];
-      serial(0, topk, kTogether, [&](Expr slot) {
-        std::vector<Expr> to_all;
-        for (int64_t s = 0; s < std::min(topk, kTogether); ++s) {
-          to_all.push_back(let(cast(token_topk_to_pos(row + r, slot + s), i64)));
-        }
-        for (const Expr& pos : to_all) if_(pos >= 0, [&] { set(pos, v); });
+      if_(row + r < t, [&] {
+        in_groups_of_slots(topk, [&](const Expr& slot, int64_t count) {
+          std::vector<Expr> all_pos;
+          for (int64_t n = 0; n < count; ++n) {
+            all_pos.push_back(let(cast(token_topk_to_pos(row + r, slot + n), i64)));
+          }
+          for (const Expr& pos : all_pos) if_(0 <= pos && pos < np, [&] { set(pos, v); });
+        });
       });
-      if_(pos_to_expert(row + r) < 0, [&] { set(row + r, [](const Expr&) { return Expr(0); }); });
+      if_(row + r < np && pos_to_expert(row + r) < 0,
+          [&] { set(row + r, [](const Expr&) { return Expr(0); }); });
     }
   };
   const int64_t parts = cdiv(h, width);

@@ -43,7 +43,7 @@ void dataflow(Builder& k) {
     parallel({kChunk}, [&](Expr i) {
       const Expr e = let(topk_idx(block * kChunk + i));
       device_assert(e < experts, "get_fused_mapping: expert {} of {}", {e, experts});
-      if_(e >= 0 && e < experts, [&] { atomic_add(count(e), 1); });
+      if_(e >= 0, [&] { atomic_add(count(e), 1); });
     });
     parallel({bins}, [&](Expr e) { before(e, block) = count(e); });
     for (const Buffer& map : {pos_to_expert, pos_to_token, pos_to_token_topk}) {

@@ -6,15 +6,14 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe.h"
+#include "tilewright/kernels/moe/slots.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
 namespace {
 
-constexpr int64_t kTogether = 8;  // positions that are known before rows are loaded
-
-// A block has a part of a token's row. Positions below 0 are left out: even a zero would change the
-// sign of another, and the weight may be anything.
+// A block has a part of a token's row. Positions outside x are left out: even a zero would change
+// the sign of another, and the weight may be anything.
 void dataflow(Builder& k, const Case& c) {
   const DType dtype = c.dtype(0), result = c.dtype(1);
   const Expr t = k.dim("t"), np = k.dim("np");
@@ -29,16 +28,15 @@ void dataflow(Builder& k, const Case& c) {
   const Buffer token_topk_to_pos = k.input("token_topk_to_pos", i32, {t, topk});
   if (has_sf) sf = k.input("sf", f32, {1});
   const Buffer out = k.output("out", result, {t, h});
-  safe_value(token_topk_to_pos, -1);
 
   const int64_t parts = cdiv(h, width);
   k.launch({t * parts}, [&](Expr block) {
     const Expr token = let(block / parts), first = let(block % parts * width);
     const Buffer sum = fragment(f32, {width}, "sum");
     clear(sum);
-    serial(0, topk, kTogether, [&](Expr slot) {
+    in_groups_of_slots(topk, [&](const Expr& slot, int64_t count) {
       std::vector<Expr> all_pos, all_by;
-      for (int64_t n = 0; n < std::min(topk, kTogether); ++n) {
+      for (int64_t n = 0; n < count; ++n) {
         const Expr pos = let(cast(token_topk_to_pos(token, slot + n), i64));
         const Expr weight = has_weights ? weights(token, slot + n).value() : Expr(1.0F);
         all_pos.push_back(pos);
@@ -46,7 +44,7 @@ void dataflow(Builder& k, const Case& c) {
       }
       for (size_t n = 0; n < all_pos.size(); ++n) {
         const Expr &pos = all_pos[n], &by = all_by[n];
-        if_(pos >= 0, [&] {
+        if_(0 <= pos && pos < np, [&] {
           parallel({width},
                    [&](Expr j) { sum(j) = ieee::fma(cast(x(pos, first + j), f32), by, sum(j)); });
         });
@@ -59,14 +57,14 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
-/// Each thread has 16 elements: few enough for many blocks, whose loads of one row after the other
-/// are on their way at the same time.
+/// Each thread has 16 elements, or 8 where those make no whole warps: few enough for many blocks,
+/// whose loads of one row after the other are on their way at the same time. Blocks have whole
+/// parts of a row.
 void schedule_gpu(Schedule& s, const Case& c) {
-  constexpr int64_t kElements = 16;
-  const int64_t h = c.constant("h");
+  const int64_t h = c.constant("h"), elements = h % 512 == 0 ? 16 : 8;
   int64_t threads = 256;
-  while (threads > 32 && h % (threads * kElements) != 0) threads -= 32;
-  s.threads(threads).set("width", std::min(threads * kElements, h));
+  while (h % (threads * elements) != 0) threads -= 32;
+  s.threads(threads).set("width", threads * elements);
 }
 
 const Jit& kernel() {
