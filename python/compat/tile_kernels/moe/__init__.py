@@ -5,6 +5,7 @@ from .gate import (
     moe_topk_gate_backward,
     moe_topk_gate_forward,
     normalize_weight,
+    top2_sum_gate,
     topk_gate,
     topk_sum_and_topk_group_idx,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "moe_topk_gate_forward",
     "normalize_weight",
     "reduce_fused",
+    "top2_sum_gate",
     "topk_gate",
     "topk_sum_and_topk_group_idx",
 ]

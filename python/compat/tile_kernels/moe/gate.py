@@ -7,6 +7,7 @@ from torch import Tensor
 from .. import _native
 from .._level import is_v1
 from .._native import require
+from .scoring import ScoringFunc
 
 
 def topk_gate(scores: Tensor, num_topk: int) -> Tensor:
@@ -22,6 +23,52 @@ def topk_sum_and_topk_group_idx(scores: Tensor, num_topk_sum: int, num_topk_grou
 def normalize_weight(topk_weights: Tensor) -> tuple[Tensor, Tensor]:
     """The sum of each row, and the row divided by it. v1 has rows of more than 32, too."""
     return _native.moe.normalize_weight(topk_weights, wide_rows=is_v1())
+
+
+def top2_sum_gate(
+    logits: Tensor,
+    bias: Tensor,
+    num_topk: int,
+    num_topk_groups: int,
+    num_groups: int,
+    use_shared_as_routed: bool,
+    num_shared_experts: int,
+    routed_scaling_factor: float,
+    ep_rank: int,
+    num_ep_ranks: int,
+    tp_rank: int,
+    num_tp_ranks: int,
+    scoring_func: str,
+    mask: Tensor | None = None,
+    fix_routing_mask: Tensor | None = None,
+    to_physical_map: Tensor | None = None,
+    logical_count: Tensor | None = None,
+    unmapped_topk_idx: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The gate of v1: (topk_idx, topk_weights). It also writes unmapped_topk_idx."""
+    score = ScoringFunc.from_str(scoring_func)
+    require(score != ScoringFunc.IDENTITY, "top2_sum_gate: scores by 'identity' are no weights")
+    _check_rank("top2_sum_gate", ep_rank)
+    return _native.moe.top2_sum_gate(
+        logits,
+        bias,
+        num_topk,
+        num_topk_groups,
+        num_groups,
+        use_shared_as_routed,
+        num_shared_experts,
+        routed_scaling_factor,
+        ep_rank,
+        num_ep_ranks,
+        tp_rank,
+        num_tp_ranks,
+        str(score),
+        mask,
+        fix_routing_mask,
+        to_physical_map,
+        logical_count,
+        unmapped_topk_idx,
+    )
 
 
 def moe_topk_gate_forward(
@@ -45,8 +92,7 @@ def moe_topk_gate_forward(
     scores: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The gate of v2: (topk_idx, topk_weights). It also writes unmapped_topk_idx and scores."""
-    fits = -(2**31) <= ep_rank < 2**31
-    require(fits, f"moe_topk_gate_forward: ep_rank is {ep_rank}, which needs more than 32 bits")
+    _check_rank("moe_topk_gate_forward", ep_rank)
     return _native.moe.moe_topk_gate_forward(
         logits,
         num_topk,
@@ -97,3 +143,8 @@ def moe_topk_gate_backward(
         grad_scores_sum,
         out,
     )
+
+
+def _check_rank(name: str, ep_rank: int) -> None:
+    fits = -(2**31) <= ep_rank < 2**31
+    require(fits, f"{name}: ep_rank is {ep_rank}, which needs more than 32 bits")

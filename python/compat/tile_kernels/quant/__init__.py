@@ -11,6 +11,7 @@ from .per_block_cast_kernel import (
 from .per_channel_cast_and_transpose_kernel import per_channel_cast_and_transpose
 from .per_channel_cast_fused_kernel import per_channel_cast_fused
 from .per_channel_cast_kernel import per_channel_cast
+from .per_token_cast_and_cast_back_kernel import per_token_cast_and_cast_back
 from .per_token_cast_kernel import (
     per_token_cast,
     per_token_cast_with_precomputed_sf,
@@ -27,6 +28,7 @@ __all__ = [
     "per_channel_cast_and_transpose",
     "per_channel_cast_fused",
     "per_token_cast",
+    "per_token_cast_and_cast_back",
     "per_token_cast_back",
     "per_token_cast_with_precomputed_sf",
     "per_token_cast_with_sf_only",

@@ -110,7 +110,7 @@ def top2_sum_gate(
     scores = score(logits)
     keys = (logits if scoring_func.lower() == "softmax" else scores) + bias
     if 0 < num_topk_groups < num_groups:
-        groups = keys.view(tokens, num_groups, -1)
+        groups = keys.view(tokens, num_groups, experts // num_groups)
         kept = topk_sum_and_topk_group_idx(groups, 2, num_topk_groups)
         out = torch.ones((tokens, num_groups), dtype=torch.bool, device=keys.device)
         out.scatter_(1, kept, False)
