@@ -8,6 +8,7 @@ from .per_block_cast_kernel import (
     per_block_cast_with_precomputed_sf,
     per_block_cast_with_sf_only,
 )
+from .per_block_cast_lossless_kernel import per_block_cast_lossless
 from .per_channel_cast_and_transpose_kernel import per_channel_cast_and_transpose
 from .per_channel_cast_fused_kernel import per_channel_cast_fused
 from .per_channel_cast_kernel import per_channel_cast
@@ -22,6 +23,7 @@ __all__ = [
     "cast",
     "cast_back",
     "per_block_cast",
+    "per_block_cast_lossless",
     "per_block_cast_with_precomputed_sf",
     "per_block_cast_with_sf_only",
     "per_channel_cast",
