@@ -68,6 +68,7 @@ nb::any per_token_cast_with_precomputed_sf(const Array& x_, const std::string& f
 void bind_quant(nb::module_& m) {
   bind_quant_blocks(m);
   bind_quant_channels(m);
+  bind_quant_weights(m);
   bind_quant_back(m);
   m.def(
       "per_token_cast", &per_token_cast, "x"_a, "fmt"_a, "num_per_channels"_a,

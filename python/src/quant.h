@@ -17,6 +17,7 @@ namespace tw::python {
 void bind_quant_back(nb::module_& m);
 void bind_quant_blocks(nb::module_& m);
 void bind_quant_channels(nb::module_& m);
+void bind_quant_weights(nb::module_& m);
 
 /// Rows and columns of a block.
 using Block = std::pair<int64_t, int64_t>;

@@ -150,3 +150,15 @@ def test_per_block_cast_lossless(flags: dict, into: tuple[int, int]) -> None:
             x = x.abs().clamp(min=x.abs().max() / 2**9).copysign(x)
         pair = quant.per_token_cast(x, "e2m1", 32, **{"round_sf": True, **flags})
         check(quant.per_block_cast_lossless, pair, "e4m3", (1, 32), into, **flags)
+
+
+def test_batched_transpose_weight_sf() -> None:
+    generator = torch.Generator().manual_seed(1)
+
+    def factors(*shape: int) -> "torch.Tensor":
+        return torch.randint(-60, 60, shape, generator=generator).float().exp2()
+
+    for block, weights in ((32, [(4, 8), (3, 20, 12), (224, 64)]), (128, [(1, 3), (2, 5, 1)])):
+        sf = [factors(*shape) for shape in weights]
+        flags = [i % 2 == 1 for i in range(len(sf))]
+        check(quant.batched_transpose_weight_sf, sf, block, flags, [None] * len(sf))

@@ -74,6 +74,11 @@ def samples(device: str) -> dict[str, tuple]:
             True,
             True,
         ),
+        "batched_transpose_weight_sf": (
+            [torch.ones(4, 8, device=device), torch.ones(2, 4, 4, device=device)],
+            32,
+            [False, True],
+        ),
         "cast_back": (t(5, 128).to(torch.int8), t(1, 2), "bf16", 32, 128),
         "per_token_cast_back": (t(5, 32).to(torch.int8), t(5, 2), "fp32", 32),
         "mask_indices_by_tp": (ints(1, 0, -1, 5).view(2, 2), 8, 4, 0, 2),

@@ -1,6 +1,7 @@
 """Casts to formats of few bits with scale factors, and element casts."""
 
 from ._tilewright import (
+    batched_transpose_weight_sf,
     cast,
     cast_back,
     per_block_cast,
@@ -18,6 +19,7 @@ from ._tilewright import (
 )
 
 __all__ = [
+    "batched_transpose_weight_sf",
     "cast",
     "cast_back",
     "per_block_cast",

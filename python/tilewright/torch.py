@@ -245,6 +245,32 @@ _define(
         _factors(x.new_empty((x.shape[0], 2 * x.shape[1])), out_block, *flags),
     ),
 )
+
+
+def _weight_sf(
+    sf: list[torch.Tensor], block_size: int, transpose_sf1s: list[bool]
+) -> list[torch.Tensor]:
+    pairs = tw.quant.batched_transpose_weight_sf(sf, block_size, transpose_sf1s, [None] * len(sf))
+    return [words for pair in pairs for words in pair]
+
+
+def _fake_weight_sf(
+    sf: list[torch.Tensor], block_size: int, transpose_sf1s: list[bool]
+) -> list[torch.Tensor]:
+    results = []
+    for factors, turned in zip(sf, transpose_sf1s, strict=True):
+        *count, n, k = factors.shape
+        sf0 = factors.new_empty((*count, -(-k // 4), n * block_size), dtype=torch.int32)
+        sf1 = factors.new_empty((*count, -(-n // 4), k * block_size), dtype=torch.int32)
+        results += [sf0.mT, sf1 if turned else sf1.mT]
+    return results
+
+
+_define(
+    "batched_transpose_weight_sf(Tensor[] sf, int block_size, bool[] transpose_sf1s) -> Tensor[]",
+    _weight_sf,
+    _fake_weight_sf,
+)
 _FLOATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 

@@ -595,12 +595,12 @@ void add_casts_back(Cases& cases) {
     DType q, y, sf;
     int64_t rows, columns, m, k;
   };
-  for (const Form& f : {Form{f8_e4m3, bf16, f32, 1, 128, 67, 576},
-                        {f4_e2m1, bf16, f32, 1, 32, 67, 576},
-                        {f4_e2m1, f32, f8_e4m3, 1, 16, 67, 320},
-                        {f8_e4m3, f32, f32, 32, 1, 69, 192},
+  for (const Form& f : {Form{f8_e4m3, bf16, f32, 1, 128, 127, 576},
+                        {f4_e2m1, bf16, f32, 1, 32, 127, 576},
+                        {f4_e2m1, f32, f8_e4m3, 1, 16, 127, 320},
+                        {f8_e4m3, f32, f32, 32, 1, 127, 192},
                         {f8_e4m3, bf16, f32, 128, 128, 131, 200},
-                        {f8_e4m3, bf16, f32, 1, 24, 67, 141}}) {
+                        {f8_e4m3, bf16, f32, 1, 24, 127, 253}}) {
     cases.add("cast_back", format("{} to {} by {} of {} x {}", f.q, f.y, f.sf, f.rows, f.columns),
               [=](Place& p) {
                 cast_back(left(p.input(f.q, {f.m, up(f.k)}, -6, 6), f.k),
@@ -627,6 +627,23 @@ void add_lossless_casts(Cases& cases) {
     const std::string what = format("to {} x {}", a.rows, a.columns);
     cases.add("per_block_cast_lossless", what, [=](Place& p) { run(p, true); });
     cases.stops("per_block_cast_lossless", what + ", too far apart",
+                [=](Place& p) { run(p, false); });
+  }
+}
+
+void add_weight_factors(Cases& cases) {
+  for (const int64_t size : {32, 128}) {
+    const int64_t block = size;
+    const auto run = [=](Place& p, bool are_powers) {
+      std::vector<double> list;
+      for (int i = 0; i < 2 * 17 * 19; ++i) list.push_back(std::exp2(i * 7 % 41 - 20));
+      if (!are_powers) list.back() = 3;
+      transpose_weight_sf(p.holding(f32, {2, 17, 19}, list), p.output(i32, {2, 5, 17 * block}),
+                          p.output(i32, {2, 5, 19 * block}), block);
+    };
+    const std::string what = format("blocks of {}", block);
+    cases.add("transpose_weight_sf", what, [=](Place& p) { run(p, true); });
+    cases.stops("transpose_weight_sf", what + ", no power of two",
                 [=](Place& p) { run(p, false); });
   }
 }
@@ -1000,6 +1017,7 @@ std::vector<LibraryCase> library_cases() {
   add_channel_casts(cases);
   add_casts_back(cases);
   add_lossless_casts(cases);
+  add_weight_factors(cases);
   add_fake_casts(cases);
   add_casts(cases);
   add_products(cases);

@@ -107,6 +107,15 @@ struct LosslessCastArgs {
 void per_block_cast_lossless(const Tensor& x, const Tensor& x_sf, const Tensor& q, const Tensor& sf,
                              const LosslessCastArgs& args = {}, Stream stream = {});
 
+/// Exponents of the factors of weights in blocks of `block` x `block`, 32 or 128, for multiplies
+/// with the weights and with the transposed: byte t of word [g, c, r] of sf0 is that of block
+/// [g, r / block, 4 c + t], of word [g, c, q] of sf1 that of block [g, 4 c + t, q / block]; 0 where
+/// there is none. A factor that is neither a power of two nor 0 nor infinite stops the kernel.
+/// sf: [g, n, k] f32; sf0: [g, ceil(k / 4), n * block] i32; sf1: [g, ceil(n / 4), k * block] i32;
+/// all without gaps.
+void transpose_weight_sf(const Tensor& sf, const Tensor& sf0, const Tensor& sf1, int64_t block,
+                         Stream stream = {});
+
 struct CastBackArgs {
   int64_t rows = 1, columns = 128;  // of a block that shares a factor
 };
