@@ -8,6 +8,7 @@
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/ir/visit.h"
+#include "tilewright/pass/thread/grid_limits.h"
 
 namespace tw::test {
 namespace {
@@ -49,6 +50,8 @@ Facts::Facts(const ir::Program& program, const ir::Launch& launch,
     const z3::expr block = term(launch.block_vars[d]);
     solver_.add(block >= 0 && block < term(launch.grid[d]));
   }
+  const auto proves_it = [&](const Expr& condition) { return proves(condition); };
+  for (const Expr& limit : pass::grid_limits(launch, proves_it)) assume(limit);
   int64_t threads = 1;
   for (const int64_t t : launch.threads) threads *= t;
   const z3::expr thread = term(launch.thread);

@@ -189,9 +189,9 @@ void add_moves(Cases& cases) {
     });
   }
   cases.add("copy", "bf16, transposed", [](Place& p) {
-    copy(p.input(bf16, {253, 5, 6}).transpose(0, 2), p.output(bf16, {6, 5, 253}));
-    const Tensor y = p.output(bf16, {5, 6, 256});
-    copy(p.input(bf16, {6, 5, 253}).transpose(0, 1), left(y, 253));
+    copy(p.input(bf16, {253, 7, 6}).transpose(0, 2), p.output(bf16, {6, 7, 253}));
+    const Tensor y = p.output(bf16, {7, 6, 256});
+    copy(p.input(bf16, {6, 7, 253}).transpose(0, 1), left(y, 253));
   });
 }
 

@@ -7,11 +7,11 @@
 namespace tw::pass {
 namespace {
 
-/// What becomes of a statement, in a launch with a block b < n, where 1 <= w and 0 <= z.
-std::string narrowed(const std::string& stmt) {
+/// What becomes of a statement, in a launch with a block b < grid, where 1 <= w and 0 <= z.
+std::string narrowed(const std::string& stmt, const std::string& grid = "n") {
   const ir::Program program = ir::parse_program(R"(tilewright ir 1 program "p" {
   symbol n symbol w symbol z output Y: i64[n]
-  launch b in n with threads=[32], guard=w >= 1 && z >= 0 && z < 1000, thread=t {
+  launch b in )" + grid + R"( with threads=[32], guard=w >= 1 && z >= 0 && z < 1000, thread=t {
     )" + stmt + R"(
   } })");
   const std::string text = ir::print(narrow_divisions(program));
@@ -40,6 +40,14 @@ TEST(NarrowDivisions, LeavesWhatMayNotFit) {
     const std::string text = narrowed(std::string("Y![0] = ") + stmt);
     EXPECT_EQ(text.find("u32"), std::string::npos) << stmt << ": " << text;
   }
+}
+
+TEST(NarrowDivisions, KnowsFactorsOfAGrid) {
+  // None of them is 0 where a block runs, and none is larger than the whole.
+  EXPECT_EQ(narrowed("Y![0] = b // n", "w * n"), "cast(truncdiv(cast(b, u32), cast(n, u32)), i64)");
+  EXPECT_EQ(narrowed("Y![0] = b // ((n + 7) // 8)", "w * ((n + 7) // 8) * 3"),
+            "cast(truncdiv(cast(b, u32), cast((n + 7) // 8, u32)), i64)");
+  EXPECT_EQ(narrowed("Y![0] = b // (n - 4)", "w * (n - 4)"), "b // (n - 4)");  // both may be < 0
 }
 
 TEST(NarrowDivisions, KnowsWhatConditionsSay) {

@@ -5,6 +5,7 @@
 #include "tilewright/ir/build.h"
 #include "tilewright/ir/visit.h"
 #include "tilewright/pass/bounds.h"
+#include "tilewright/pass/thread/grid_limits.h"
 
 namespace tw::pass {
 namespace {
@@ -39,7 +40,8 @@ class NarrowDivisions : public ir::Rewriter {
     if (!bounds_.proves(ir::lt(a, ir::index(kMost)))) {  // no sign to look at, then
       return ir::op(quotient ? OpCode::truncdiv : OpCode::truncmod, i64, {a, b}, expr.loc());
     }
-    const Expr divisor = bounds_.values(b).hi <= kMost ? b : ir::min(b, ir::index(kMost));
+    const bool fits = bounds_.proves(ir::le(b, ir::index(kMost)));
+    const Expr divisor = fits ? b : ir::min(b, ir::index(kMost));
     return ir::cast(i64, ir::op(quotient ? OpCode::truncdiv : OpCode::truncmod, u32,
                                 {ir::cast(u32, a), ir::cast(u32, divisor)}, expr.loc()));
   }
@@ -55,9 +57,8 @@ class NarrowDivisions : public ir::Rewriter {
     const Bounds::Scope scope(bounds_);
     if (const auto* launch = stmt.try_as<ir::Launch>()) {
       bind_launch(bounds_, *launch);
-      for (const ir::Var& block : launch->block_vars) {
-        bounds_.assume(ir::lt(block, ir::index(int64_t{1} << 31)));
-      }
+      const auto proves = [&](const Expr& e) { return bounds_.proves(e); };
+      for (const Expr& limit : grid_limits(*launch, proves)) bounds_.assume(limit);
       return ir::make<ir::Launch>(stmt.loc(), [&](ir::Launch& n) {
         n = *launch;  // what the host computes stays as it is
         n.body = rewrite(launch->body);

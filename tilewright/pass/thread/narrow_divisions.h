@@ -8,7 +8,7 @@ namespace tw::pass {
 
 /// Quotients and remainders in i64 become those of u32 where the dividend is proven to be in
 /// [0, 2^32 - 1) and the divisor to be positive; where it is proven to be not negative, they round
-/// to zero. A grid has fewer than 2^31 blocks in each dimension. Needs and guarantees: thread IR.
+/// to zero. Sizes of the grid have limits (grid_limits.h). Needs and guarantees: thread IR.
 ir::Program narrow_divisions(const ir::Program& program);
 
 }  // namespace tw::pass
