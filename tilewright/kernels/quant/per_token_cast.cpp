@@ -6,14 +6,11 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/quant/cast_arguments.h"
 #include "tilewright/kernels/quant/factors.h"
-#include "tilewright/kernels/quant/scale.h"
 
 namespace tw::kernels {
 namespace {
-
-/// What of the two results is computed; without the codes, or from factors that are given.
-enum class Part : uint8_t { both, factors, codes };
 
 // Blocks share out the groups of all rows. Columns past the end of a row load as zero, which
 // changes no maximum, and are not stored.
@@ -136,13 +133,7 @@ void run(const Arguments& a, Stream stream) {
   } else {
     check_dtype(f, x, {f32, bf16});
   }
-  const bool is_packed = a.sf.dtype() == i32;
-  TW_REQUIRE(!is_packed || o.round_sf || a.part == Part::codes,
-             "{}: sf is i32, exponents of powers of two: set round_sf, or pass f32", f);
-  TW_REQUIRE(a.sf.dtype() != f8_e4m3 || !o.round_sf,
-             "{}: sf is e4m3, which has no room for all powers of two: pass f32 or i32, or leave "
-             "round_sf out",
-             f);
+  if (a.part != Part::codes) check_rounding(f, a.sf, o.round_sf);
   const Tensor factors = as_factors(f, sf, m, lang::cdiv(k, std::max<int64_t>(o.group, 1)));
   check_apart(f, sf, {x});
   if (a.q != nullptr) {
@@ -150,10 +141,7 @@ void run(const Arguments& a, Stream stream) {
     check_shape(f, q, a.x.shape(), "like x");
     check_apart(f, q, {x, sf});
   }
-  const float least = o.least > 0 ? o.least : least_amax(a.format, a.sf.dtype());
-  const ScaleKind kind = o.round_sf                ? ScaleKind::power_of_two
-                         : a.sf.dtype() == f8_e4m3 ? ScaleKind::e4m3
-                                                   : ScaleKind::exact;
+  const float least = least_or_default(o.least, a.format, a.sf.dtype());
   Tensor x_factors;
   if (scaled) {
     x_factors =
@@ -165,7 +153,7 @@ void run(const Arguments& a, Stream stream) {
   const Kernel& compiled =
       kernel()({a.x.dtype(), a.format, factors.dtype(), scaled ? x_factors.dtype() : f32},
                {{"part", static_cast<int64_t>(a.part)},
-                {"kind", static_cast<int64_t>(kind)},
+                {"kind", static_cast<int64_t>(kind_of(o.round_sf, a.sf.dtype()))},
                 {"k", k},
                 {"group", o.group},
                 {"x_rows", scaled ? o.x_rows : 0},
