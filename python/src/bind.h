@@ -34,5 +34,6 @@ void bind_quant(nb::module_& m);
 void bind_reduce(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_select(nb::module_& m);
+void bind_transform(nb::module_& m);
 
 }  // namespace tw::python

@@ -81,4 +81,5 @@ NB_MODULE(_tilewright, m) {
   bind_reduce(m);
   bind_scan(m);
   bind_select(m);
+  bind_transform(m);
 }

@@ -12,7 +12,7 @@ kernels compile and run; all functions can be called from several threads.
 
 from typing import Any, Protocol
 
-from . import moe, quant
+from . import moe, quant, transform
 from ._tilewright import (
     CallTime,
     Kernel,
@@ -108,5 +108,6 @@ __all__ = [
     "softmax",
     "sum",
     "top_k",
+    "transform",
     "transpose",
 ]

@@ -26,6 +26,7 @@
 #include "tilewright/kernels/reduce.h"
 #include "tilewright/kernels/scan.h"
 #include "tilewright/kernels/select.h"
+#include "tilewright/kernels/transform.h"
 #include "tilewright/kernels/work.h"
 #include "tilewright/lang/math.h"
 
@@ -809,6 +810,25 @@ void add_attention(Cases& cases) {
   }
 }
 
+void add_rotary(Cases& cases) {
+  for (const DType dtype : {f32, bf16}) {
+    for (const bool interleaved : {false, true}) {
+      const char* pairs = interleaved ? "neighbors" : "halves";
+      cases.add("apply_rotary", format("{}, {}", dtype, pairs), [=](Place& p) {
+        for (const int64_t heads : {3, 33}) {
+          const Tensor positions = p.holding(i32, {2, 2}, {4, 0, 7, 2}),
+                       x = p.updated(p.input(dtype, {2, 2, heads, 72}));
+          apply_rotary(x.slice(3, 8, 64), left(p.input(f32, {8, 68}), 64),
+                       {.positions = heads == 3 ? &positions : nullptr,
+                        .offset = 1,
+                        .interleaved = interleaved,
+                        .conjugate = heads == 3});
+        }
+      });
+    }
+  }
+}
+
 /// Numbers from `low` to below `high`, in no order.
 std::vector<double> some_numbers(int64_t count, int64_t low, int64_t high) {
   std::mt19937_64 random(7);
@@ -1010,6 +1030,7 @@ std::vector<LibraryCase> library_cases() {
   add_argmax(cases);
   add_top_k(cases);
   add_rows(cases);
+  add_rotary(cases);
   add_experts(cases);
   add_fused_rows(cases);
   add_token_casts(cases);
