@@ -14,7 +14,7 @@ from functools import partial
 import torch
 
 import tilewright as tw
-from tilewright import moe
+from tilewright import moe, transform
 
 __all__ = ["operators"]
 
@@ -294,6 +294,16 @@ _define(
     "bool round_sf=False, bool use_e4m3_sf=False) -> ()",
     tw.quant.per_token_cast_and_cast_back,
     lambda x, *_: None,
+)
+
+
+# ---- transforms ----
+_define(
+    "apply_rotary(Tensor(a!) query, Tensor cos_sin_cache, Tensor(b!)? key=None, "
+    "Tensor? positions=None, bool interleaved=False, bool conjugate=False, "
+    "SymInt seqlen_offset=0) -> ()",
+    transform.apply_rotary,
+    lambda *_arguments, **_options: None,
 )
 
 
