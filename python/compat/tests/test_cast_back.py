@@ -2,13 +2,14 @@
 
 import pytest
 import torch
-from sf_flags import FLAGS
 
 from tile_kernels import config
 from tile_kernels.quant import cast_back, per_token_cast_back
 from tile_kernels.testing.numeric import assert_equal
 from tile_kernels.torch import cast
 from tile_kernels.torch import cast_back as reference
+
+from .sf_flags import FLAGS
 
 DEVICE = config.get_device()
 BLOCKS = [(1, 16), (1, 32), (1, 64), (1, 128), (1, 7), (128, 128), (32, 32), (32, 128)]

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from sf_flags import FLAGS
 
 from tile_kernels import config
 from tile_kernels.quant import cast_back, per_block_cast_lossless
@@ -10,6 +9,8 @@ from tile_kernels.testing.generator import generate_rand_float
 from tile_kernels.testing.numeric import assert_equal
 from tile_kernels.torch import cast
 from tile_kernels.torch.cast import transform_sf
+
+from .sf_flags import FLAGS
 
 DEVICE = config.get_device()
 OUTPUTS = ["round", "packed columns", "packed"]

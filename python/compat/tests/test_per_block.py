@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from sf_flags import FLAGS
 
 from tile_kernels import config
 from tile_kernels.quant import (
@@ -12,6 +11,8 @@ from tile_kernels.quant import (
 )
 from tile_kernels.testing.numeric import assert_equal
 from tile_kernels.torch import cast
+
+from .sf_flags import FLAGS
 
 DEVICE = config.get_device()
 BLOCKS = [(128, 128), (32, 32), (32, 128), (128, 32)]

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from sf_flags import FLAGS
 
 from tile_kernels import config
 from tile_kernels import torch as reference
@@ -12,6 +11,8 @@ from tile_kernels.quant import (
     per_channel_cast_fused,
 )
 from tile_kernels.testing.numeric import assert_equal
+
+from .sf_flags import FLAGS
 
 DEVICE = config.get_device()
 SIZES = [(0, 128), (128, 576), (640, 192)]

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from sf_flags import FLAGS
 
 from tile_kernels import config
 from tile_kernels.quant import (
@@ -13,6 +12,8 @@ from tile_kernels.quant import (
 )
 from tile_kernels.testing.numeric import assert_equal, check_bias
 from tile_kernels.torch import cast
+
+from .sf_flags import FLAGS
 
 DTYPES = [torch.float32, torch.bfloat16]
 DEVICE = config.get_device()

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from sf_flags import FLAGS
 
 from tile_kernels import config, quant
 from tile_kernels.quant.common import CastInputConfig
@@ -15,6 +14,8 @@ from tile_kernels.torch.cast import (
     transpose_weight_sf,
 )
 from tile_kernels.torch.per_channel_cast_fused import per_channel_cast_fused as same_function
+
+from .sf_flags import FLAGS
 
 E4M3, E2M1 = torch.float8_e4m3fn, torch.int8
 

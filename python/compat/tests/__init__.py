@@ -1,0 +1,1 @@
+"""A package, so that its files may be named like other tests of the repository."""
