@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -499,17 +500,19 @@ void add_token_casts(Cases& cases) {
   }
 }
 
-/// x whose block of rows x columns has its largest magnitude in one of its corners or elsewhere.
+/// x whose blocks of rows x columns have their largest magnitude in the first or last element, or
+/// in one that differs from block to block.
 Tensor peaked(Place& p, DType dtype, int64_t m, int64_t k, int64_t rows, int64_t columns,
               int turn) {
   const Tensor x = p.input(dtype, {m, k});
   for (int64_t i = 0; i < m; i += rows) {
     for (int64_t j = 0; j < k; j += columns) {
-      const int64_t last_i = std::min(i + rows, m) - 1, last_j = std::min(j + columns, k) - 1;
-      const int64_t at_i = turn == 0 ? i : turn == 1 ? last_i : (i + last_i + 1) / 2;
-      const int64_t at_j = turn == 0 ? j : turn == 1 ? last_j : (2 * j + last_j) / 3;
-      const double value = static_cast<double>(3 + i / rows + j / columns);
-      assign(x.slice(0, at_i, 1).slice(1, at_j, 1), {turn == 1 ? -value : value});
+      const int64_t height = std::min(rows, m - i), width = std::min(columns, k - j);
+      const int64_t n = i / rows + j / columns;
+      const int64_t at_i = turn == 0 ? 0 : turn == 1 ? height - 1 : (n * 5 + 17) % height;
+      const int64_t at_j = turn == 0 ? 0 : turn == 1 ? width - 1 : (n * 11 + 9) % width;
+      const auto value = static_cast<double>(3 + n);
+      assign(x.slice(0, i + at_i, 1).slice(1, j + at_j, 1), {turn == 1 ? -value : value});
     }
   }
   return x;
@@ -558,19 +561,22 @@ void add_channel_casts(Cases& cases) {
   };
   for (const Form& f : {Form{bf16, f32, 128, 131, 141, 0, false},
                         {f32, i32, 32, 163, 141, 0, false},
-                        {bf16, i32, 32, 128, 136, 0, true},
+                        {bf16, i32, 32, 147, 136, 0, true},
                         {f8_e4m3, f32, 128, 131, 160, 32, false}}) {
     const std::string what =
         format("{}, factors {} of {}{}", f.x, f.sf, f.group, f.gathers ? ", gathered" : "");
     const auto run = [=](Place& p, bool turns) {
       for (const int turn : {0, 1, 2}) {
         const Tensor x = left(peaked(p, f.x, f.m, up(f.k), f.group, 1, turn), f.k);
+        if (f.gathers) {  // the first row isn't one of the last group, where it would show
+          assign(x.slice(0, 0, 1), std::vector<double>(static_cast<size_t>(f.k), 999));
+        }
         const int64_t blocks = cdiv(f.m, f.group);
         const Tensor sf = p.output(f.sf, {f.sf == i32 ? cdiv(blocks, 4) : blocks, f.k});
         const Tensor x_sf = p.input(f32, {f.m, cdiv(f.k, 32)}, 1, 9);
         std::vector<double> rows;
         for (int64_t i = 0; i < f.m; ++i) {
-          rows.push_back(static_cast<double>(i % 9 == 4 ? -1 : f.m - 1 - i));
+          rows.push_back(static_cast<double>(i % 9 == 4 ? -1 : (i + 64) % f.m));
         }
         const Tensor index = p.holding(i32, {f.m}, rows);
         const ChannelCastArgs args{.group = f.group,
@@ -599,7 +605,7 @@ void add_casts_back(Cases& cases) {
   for (const Form& f : {Form{f8_e4m3, bf16, f32, 1, 128, 127, 576},
                         {f4_e2m1, bf16, f32, 1, 32, 127, 576},
                         {f4_e2m1, f32, f8_e4m3, 1, 16, 127, 320},
-                        {f8_e4m3, f32, f32, 32, 1, 127, 192},
+                        {f8_e4m3, f32, f32, 32, 1, 69, 192},
                         {f8_e4m3, bf16, f32, 128, 128, 131, 200},
                         {f8_e4m3, bf16, f32, 1, 24, 127, 253}}) {
     cases.add("cast_back", format("{} to {} by {} of {} x {}", f.q, f.y, f.sf, f.rows, f.columns),
@@ -615,15 +621,22 @@ void add_casts_back(Cases& cases) {
 void add_lossless_casts(Cases& cases) {
   for (const LosslessCastArgs& a :
        {LosslessCastArgs{1, 32, 32, 32}, {1, 32, 128, 128}, {1, 32, 1, 128}}) {
-    const auto sf = [](Place& p, bool fits) {
+    const auto sf = [](Place& p, bool fits, int least) {  // few of a block are its largest
+      std::mt19937 random(1);
       std::vector<double> list;
-      for (int i = 0; i < 133 * 9; ++i) list.push_back(std::exp2(i * 5 % (fits ? 12 : 14) - 6));
+      for (int i = 0; i < 133 * 9; ++i) {
+        const int above = std::min(std::countl_zero(static_cast<uint32_t>(random())), 11);
+        list.push_back(std::exp2(least + above));
+      }
+      if (!fits) list.front() = std::exp2(least + 20);
       return p.holding(f32, {133, 9}, list);
     };
     const auto run = [=](Place& p, bool fits) {
       const int64_t down = cdiv(133, a.rows), across = cdiv(288, a.columns);
-      per_block_cast_lossless(p.input(f4_e2m1, {133, 288}, -6, 6), sf(p, fits),
-                              p.output(f8_e4m3, {133, 288}), factors(p, i32, down, across), a);
+      for (const int least : {-6, -124}) {  // exponents of results that are 0, too
+        per_block_cast_lossless(p.input(f4_e2m1, {133, 288}, -6, 6), sf(p, fits, least),
+                                p.output(f8_e4m3, {133, 288}), factors(p, i32, down, across), a);
+      }
     };
     const std::string what = format("to {} x {}", a.rows, a.columns);
     cases.add("per_block_cast_lossless", what, [=](Place& p) { run(p, true); });
