@@ -28,7 +28,7 @@ __version__ = version = "2.1.0"
 __version_tuple__ = version_tuple = (2, 1, 0)
 __commit_id__ = commit_id = None
 
-_LAZY = ("moe", "quant", "rand", "testing", "torch", "transpose")
+_LAZY = ("moe", "quant", "rand", "testing", "torch", "transform", "transpose")
 
 __all__ = [
     "__commit_id__",

@@ -26,8 +26,8 @@ class _Family:
 def _detached(argument: Any) -> Any:
     if isinstance(argument, torch.Tensor):
         return argument.detach() if argument.requires_grad else argument
-    if isinstance(argument, tuple):
-        return tuple(map(_detached, argument))
+    if isinstance(argument, (tuple, list)):
+        return type(argument)(map(_detached, argument))
     return argument
 
 

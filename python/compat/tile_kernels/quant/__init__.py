@@ -1,5 +1,6 @@
 """Casts to formats of few bits with scale factors, and back."""
 
+from .batched_transpose_weight_sf_kernel import batched_transpose_weight_sf
 from .cast_back_kernel import cast_back, per_token_cast_back
 from .cast_kernel import cast
 from .common import unpack_from_e2m1fn_x2
@@ -20,6 +21,7 @@ from .per_token_cast_kernel import (
 )
 
 __all__ = [
+    "batched_transpose_weight_sf",
     "cast",
     "cast_back",
     "per_block_cast",
