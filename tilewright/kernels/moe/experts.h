@@ -25,9 +25,9 @@ struct Duplicates {
   /// The physical id for a token: tokens take turns with the duplicates.
   Expr physical(const Expr& expert, const Expr& token) const {
     const Expr count = let(if_else(exist, cast(counts(expert), i64), 1));
-    device_assert(!exist || (1 <= count && count <= most_),
+    device_assert(1 <= count && count <= most_,
                   "logical_count of this expert isn't a number of duplicates", {expert, count});
-    const Expr turn = (rank + token * 23333) % max(count, 1);
+    const Expr turn = (rank + token * 23333) % count;
     return if_else(exist, cast(places(expert, turn), i64), expert);
   }
 

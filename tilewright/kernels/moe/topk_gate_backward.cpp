@@ -57,13 +57,13 @@ void dataflow(Builder& k) {
                     {at, chosen});
       const Expr exists = let(chosen >= 0);
       expert(i, r) = select(exists, cast(chosen, i32), -1);
-      score(i, r) = if_else(exists, scores(at, chosen), 0.0F);
+      score(i, r) = scores(at, chosen);  // 0 for none
       product(i, r) = if_else(exists, grad(at, r) * weights(at, r), 0.0F);
     });
     const Buffer sum = denominator(value(score)).fragment();
     const Buffer dot = tree_sum(value(product)).fragment();
     parallel({rows, width}, [&](Expr i, Expr r) {
-      share(i, r) = if_else(r < count, (scale * grad(row + i, r) - dot(i, 0)) / sum(i, 0), 0.0F);
+      share(i, r) = (scale * grad(row + i, r) - dot(i, 0)) / sum(i, 0);
     });
 
     // 2. What the loss on scores does.
@@ -76,7 +76,7 @@ void dataflow(Builder& k) {
     const Buffer of_hu = fragment(f32, {rows, lists}, "of_hu");
     parallel({rows, lists}, [&](Expr i, Expr l) {
       Expr sum_u = 0.0F, sum_hu = 0.0F;
-      const Expr sequence = aux ? let((row + i) / max(t / sequences, 1)) : Expr();
+      const Expr sequence = aux ? let((row + i) / (t / sequences)) : Expr();
       for (size_t c = 0; c < u.size(); ++c) {
         const Expr column = l + static_cast<int64_t>(c) * lists;
         const Expr y = let(scores(row + i, column));

@@ -87,7 +87,7 @@ void dataflow(Builder& k) {
           const Expr all = let(select(duplicates.exist, total(0), static_cast<int32_t>(logical)));
           device_assert(all >= slots, "moe_topk_gate_forward: fewer experts than slots", {all});
           const auto words = philox(cast(duplicates.rank, u64), 0, cast((row + i) * 32 + r, u64));
-          left(i, r) = cast(words[1] % cast(max(all - cast(r, i32), 1), u32), i32);
+          left(i, r) = cast(words[1] % cast(all - cast(r, i32), u32), i32);
           weights(row + i, r) = uniform(words[0]);
         });
       });
