@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tests/kernels/tensors.h"
+#include "tests/mutate/cases.h"
 #include "tests/reference/moe_layout.h"
 #include "tests/support/golden.h"
 #include "tilewright/base/format.h"
@@ -44,18 +45,6 @@ int64_t up(int64_t size) { return (size + 15) / 16 * 16; }
 
 /// The first h columns.
 Tensor left(const Tensor& t, int64_t h) { return t.slice(t.rank() - 1, 0, h); }
-
-class Cases {
- public:
-  void add(std::string kernel, std::string what, std::function<void(Place&)> run) {
-    all_.push_back({std::move(kernel), std::move(what), std::move(run)});
-  }
-  LibraryCase& last() { return all_.back(); }
-  void stops(std::string kernel, std::string what, std::function<void(Place&)> run) {
-    all_.push_back({std::move(kernel), std::move(what), std::move(run), {}, true});
-  }
-  std::vector<LibraryCase> all_;
-};
 
 void add_activations(Cases& cases) {
   struct Function {
@@ -356,32 +345,7 @@ void add_top_k(Cases& cases) {
           find(least);
         }
         if (h == 20) continue;
-        // The largest are in one list, 32 or 64 columns apart: two numbers in all orders. Or they
-        // are in two: any in both, or some of one before, between and after all of the other.
-        const int64_t apart = h == 40 ? 32 : 64, length = cdiv(h, apart);
-        const Tensor one = p.input(dtype, {32, h}, -3, -2);
-        const Tensor both = p.input(dtype, {64, h}, -3, -2);
-        std::mt19937 random;
-        const auto any = [&](const std::vector<double>& of) { return of[random() % of.size()]; };
-        std::vector<double> all = {1, 2, 3, 4, 5};
-        for (int64_t row = 0; row < 64; ++row) {
-          std::ranges::shuffle(all, random);
-          for (int64_t i = 0; i < length; ++i) {
-            const int64_t column = row * 5 % 7 + i * apart;
-            if (row < 32) {
-              assign(one.slice(0, row, 1).slice(1, column, 1), {static_cast<double>(row >> i & 1)});
-            }
-            const std::vector<double> few = {-0.0, 0.0, NAN},
-                                      many = {-0.0, 0.0, NAN, 1, 2, 3, 4, 5};
-            const std::vector<double> others = {NAN, 1.5, 2.5, 3.5, 9};
-            std::vector<double> pair = {any(i < 2 ? others : few), all[static_cast<size_t>(i)]};
-            if (row % 8 == 0) pair = {any(few), any(few)};
-            if (row % 8 == 1) pair = {any(many), any(many)};
-            assign(both.slice(0, row, 1).slice(1, column, 2), pair);
-          }
-        }
-        find(one);
-        find(both);
+        for (const Tensor& some : peaks_in_lists(p, dtype, h, NAN)) find(some);
       }
     });
   }
@@ -1033,6 +997,32 @@ void add_experts(Cases& cases) {
 
 }  // namespace
 
+std::array<Tensor, 2> peaks_in_lists(Place& p, DType dtype, int64_t h, double nothing) {
+  const int64_t apart = 32 * cdiv(h, 256), length = cdiv(h, apart);
+  const Tensor one = p.input(dtype, {32, h}, -3, -2);
+  const Tensor both = p.input(dtype, {64, h}, -3, -2);
+  std::mt19937 random;
+  const auto any = [&](const std::vector<double>& of) { return of[random() % of.size()]; };
+  std::vector<double> all = {1, 2, 3, 4, 5};
+  for (int64_t row = 0; row < 64; ++row) {
+    std::ranges::shuffle(all, random);
+    for (int64_t i = 0; i < length; ++i) {
+      const int64_t column = row * 5 % 7 + i * apart;
+      if (row < 32) {
+        assign(one.slice(0, row, 1).slice(1, column, 1), {static_cast<double>(row >> i & 1)});
+      }
+      const std::vector<double> few = {-0.0, 0.0, nothing},
+                                many = {-0.0, 0.0, nothing, 1, 2, 3, 4, 5};
+      const std::vector<double> others = {nothing, 1.5, 2.5, 3.5, 9};
+      std::vector<double> pair = {any(i < 2 ? others : few), all[static_cast<size_t>(i)]};
+      if (row % 8 == 0) pair = {any(few), any(few)};
+      if (row % 8 == 1) pair = {any(many), any(many)};
+      assign(both.slice(0, row, 1).slice(1, column, 2), pair);
+    }
+  }
+  return {one, both};
+}
+
 std::vector<LibraryCase> library_cases() {
   Cases cases;
   add_activations(cases);
@@ -1056,6 +1046,7 @@ std::vector<LibraryCase> library_cases() {
   add_casts(cases);
   add_products(cases);
   add_attention(cases);
+  add_gates(cases);
   return std::move(cases.all_);
 }
 

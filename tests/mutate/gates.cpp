@@ -1,0 +1,309 @@
+// Calls of gates: some blocks of rows, short lists and long ones, equal keys, tokens of each kind.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+
+#include "tests/kernels/tensors.h"
+#include "tests/mutate/cases.h"
+#include "tilewright/base/format.h"
+#include "tilewright/kernels/moe.h"
+
+namespace tw::test {
+namespace {
+
+using namespace kernels;
+
+/// Tokens, experts, and how many are chosen.
+using Sizes = std::tuple<int64_t, int64_t, int64_t>;
+const std::vector<Sizes> kSizes = {{13, 20, 3}, {5, 264, 5}, {7, 40, 9}};
+
+/// True for each token whose number has this remainder.
+Tensor flags(Place& p, int64_t tokens, int64_t remainder, int64_t divisor) {
+  std::vector<double> list;
+  for (int64_t i = 0; i < tokens; ++i) list.push_back(i % divisor == remainder ? 1 : 0);
+  return p.holding(bool_, {tokens}, list);
+}
+
+/// Scores in rows of which some have few values, zeros of both signs, or the best at an end.
+Tensor keys(Place& p, int64_t tokens, int64_t columns) {
+  const Tensor x = p.input(f32, {tokens, columns}, -3, 3);
+  for (int64_t i = 0; i < tokens; ++i) {
+    std::vector<double> list = values(x.slice(0, i, 1));
+    for (size_t j = 0; j < list.size(); ++j) {
+      if (i % 5 == 1) list[j] = std::round(list[j]);
+      if (i % 5 == 2) list[j] = j % 7 == 3 ? -0.0 : j % 3 == 0 ? 0.0 : -1.0;
+      if (i % 5 == 3 && j + 4 > list.size()) list[j] = static_cast<double>(9 + j);
+    }
+    assign(x.slice(0, i, 1), list);
+  }
+  return x;
+}
+
+void set(const Tensor& matrix, int64_t i, int64_t j, double number) {
+  assign(matrix.slice(0, i, 1).slice(1, j, 1), {number});
+}
+
+/// Rows that tell how keys are sorted and taken.
+std::vector<Tensor> many_keys(Place& p, int64_t tokens, int64_t columns) {
+  std::vector<Tensor> all = {keys(p, tokens, columns)};
+  // Two zeros are the highest, -0 first.
+  const Tensor zeros = p.input(f32, {columns / 4 + 1, columns}, -3, -2);
+  for (int64_t i = 0; i < zeros.dim(0); ++i) {
+    set(zeros, i, std::min(4 * i, columns - 2), -0.0);
+    set(zeros, i, columns - 1, 0.0);
+  }
+  all.push_back(zeros);
+  if (columns > 32) {
+    for (const Tensor& some : peaks_in_lists(p, f32, columns, -2.5)) all.push_back(some);
+  }
+  return all;
+}
+
+/// Places of 1 to 3 duplicates of each expert.
+std::array<Tensor, 2> duplicates(Place& p, int64_t logical) {
+  std::vector<double> places, counts;
+  double next = 0;
+  for (int64_t e = 0; e < logical; ++e) {
+    counts.push_back(static_cast<double>(1 + e % 3));
+    for (int64_t i = 0; i < 3; ++i) places.push_back(i <= e % 3 ? next++ : -1);
+  }
+  return {p.holding(i32, {logical, 3}, places), p.holding(i32, {logical}, counts)};
+}
+
+/// Experts of each token, in rows with gaps; the last one is repeated.
+Tensor given_experts(Place& p, int64_t tokens, int64_t experts, int64_t count) {
+  std::vector<double> list;
+  for (int64_t i = 0; i < tokens * (count + 3); ++i) {
+    list.push_back(static_cast<double>(i % (count + 3) + 1 == count ? 0 : i * 7 % experts));
+  }
+  return p.updated(p.holding(i64, {tokens, count + 3}, list)).slice(1, 0, count);
+}
+
+void add_choices(Cases& cases) {
+  cases.add("topk_gate", "f32", [](Place& p) {
+    for (const auto& [t, e, k] : kSizes) {
+      for (const Tensor& scores : many_keys(p, t, e)) {
+        topk_gate(scores, p.output(i64, {scores.dim(0), k}));
+      }
+    }
+  });
+  cases.stops("topk_gate", "not finite", [](Place& p) {
+    for (const auto& [t, e, k] : kSizes) {
+      const Tensor scores = p.input(f32, {t, e});
+      set(scores, t - 1, e - 1, NAN);
+      topk_gate(scores, p.output(i64, {t, k}));
+    }
+  });
+  for (const int64_t summands : {1, 2}) {
+    cases.add("topk_sum_and_topk_group_idx", format("{} of a group", summands), [=](Place& p) {
+      // A block that is whole, and one that isn't.
+      for (const auto& [t, g, n] : {Sizes{31, 8, 9}, {67, 5, 4}, {5, 12, 32}}) {
+        const Tensor scores = keys(p, t, g * n), signs = p.input(f32, {t, g * n}, -3, -2);
+        for (int64_t i = 0; i < t; ++i) {  // groups of -0 and, further on, of 0
+          for (int64_t j = 0; j < n; ++j) {
+            set(signs, i, i % (g - 1) * n + j, -0.0);
+            set(signs, i, (g - 1) * n + j, 0.0);
+          }
+        }
+        const Tensor pairs = p.input(f32, {t, g * n}, -3, -2);  // two of a group are the highest
+        for (int64_t i = 0; i < t * g; ++i) {
+          const int64_t first = i % n, second = (first + 1 + i * 5 % (n - 1)) % n;
+          for (const int64_t j : {first, second}) set(pairs, i / g, i % g * n + j, 5);
+        }
+        for (const Tensor& all : {scores, signs, pairs}) {
+          topk_sum_and_topk_group_idx(all.reshape({t, g, n}), summands, p.output(i64, {t, 4}));
+        }
+      }
+    });
+  }
+  cases.add("normalize_weight", "f32", [](Place& p) {
+    for (const auto& [t, k] : {std::pair(67, 6), std::pair(125, 8), std::pair(127, 32)}) {
+      normalize_weight(p.input(f32, {t, k}, 0, 1), p.output(f32, {t}), p.output(f32, {t, k}));
+    }
+  });
+  cases.add("normalize_weight", "f32, wide rows", [](Place& p) {
+    normalize_weight(p.input(f32, {131, 40}, 0, 1), p.output(f32, {131}), p.output(f32, {131, 40}),
+                     {.wide_rows = true});
+  });
+}
+
+void add_topk_gates(Cases& cases) {
+  cases.add("moe_topk_gate_forward", "all options", [](Place& p) {
+    for (const auto& [t, e, k] : kSizes) {
+      const Tensor masked = flags(p, t, 0, 4), forced = flags(p, t, 1, 4),
+                   fixed = flags(p, t, 2, 4), image = flags(p, t, 1, 2);
+      const Tensor mask = p.holding(bool_, {t}, [&] {
+        std::vector<double> list = values(masked);
+        for (double& flag : list) flag = 1 - flag;
+        return list;
+      }());
+      const Tensor bias = p.input(f32, {e}), image_bias = p.input(f32, {e});
+      const auto [places, counts] = duplicates(p, e + 1);
+      const Tensor unmapped = given_experts(p, t, e, k), scores = p.output(f32, {t, e});
+      // Logits that don't count aren't finite; above 88.7 exp isn't.
+      const Tensor logits = p.input(f32, {t, e}, -4, 4);
+      for (int64_t i = 0; i < t; ++i) {
+        for (int64_t j = 0; j < e; ++j) {
+          if (i % 4 < 2) set(logits, i, j, NAN);
+          if (i % 4 >= 2 && (i + j) % 5 == 0) set(logits, i, j, static_cast<double>(89 + j));
+        }
+      }
+      moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}),
+                            {.num_shared_experts = 1,
+                             .routed_scaling_factor = 1.5F,
+                             .mask = &mask,
+                             .bias = &bias,
+                             .image_bias = &image_bias,
+                             .image_token_mask = &image,
+                             .fix_routing_mask = &fixed,
+                             .to_physical_map = &places,
+                             .logical_count = &counts,
+                             .ep_rank = 3,
+                             .unmapped_topk_idx = &unmapped,
+                             .force_random = &forced,
+                             .scores = &scores});
+    }
+  });
+  cases.add("moe_topk_gate_forward", "without options", [](Place& p) {
+    for (const auto& [t, e, k] : kSizes) {
+      const Tensor forced = flags(p, t, 1, 2);
+      for (const Tensor& logits : many_keys(p, t, e)) {
+        const Shape shape{logits.dim(0), k + 1};
+        moe_topk_gate_forward(logits, p.output(i64, shape), p.output(f32, shape),
+                              {.num_shared_experts = 1});
+      }
+      moe_topk_gate_forward(keys(p, t, e), p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}),
+                            {.num_shared_experts = 1, .ep_rank = -2, .force_random = &forced});
+    }
+  });
+  cases.add("moe_topk_gate_forward", "no expert to choose", [](Place& p) {
+    for (const auto& [t, e, k] : kSizes) {
+      const Tensor bias = p.input(f32, {e}), forced = flags(p, t, 0, 2), fixed = flags(p, t, 1, 2),
+                   unmapped = given_experts(p, t, e, k);
+      assign(bias, std::vector<double>(static_cast<size_t>(e), -INFINITY));
+      const auto run = [&, t = t, e = e, k = k](const MoeTopkGateArgs& args) {
+        MoeTopkGateArgs with = args;
+        with.num_shared_experts = 1;
+        with.bias = &bias;
+        moe_topk_gate_forward(p.input(f32, {t, e}), p.output(i64, {t, k + 1}),
+                              p.output(f32, {t, k + 1}), with);
+      };
+      const Tensor none = flags(p, t, 1, 1);
+      run({.mask = &none});
+      run({.fix_routing_mask = &fixed, .unmapped_topk_idx = &unmapped, .force_random = &forced});
+    }
+  });
+  cases.stops("moe_topk_gate_forward", "wrong data", [](Place& p) {
+    for (const auto& [t, e, k] : kSizes) {
+      const Tensor logits = p.input(f32, {t, e}), bias = p.input(f32, {e}), all = flags(p, t, 0, 1),
+                   given = given_experts(p, t, e, k);
+      const auto [places, counts] = duplicates(p, e + 1);
+      const auto run = [&, t = t, k = k](const MoeTopkGateArgs& args) {
+        MoeTopkGateArgs with = args;
+        with.num_shared_experts = 1;
+        moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}), with);
+      };
+      assign(bias.slice(0, 0, e - k + 1),
+             std::vector<double>(static_cast<size_t>(e - k + 1), -INFINITY));
+      run({.bias = &bias});
+      for (const double wrong : {-1, static_cast<int>(e)}) {
+        set(given, t - 1, k - 1, wrong);
+        run({.fix_routing_mask = &all, .unmapped_topk_idx = &given});
+      }
+      for (const double wrong : {0, 4}) {
+        assign(counts, std::vector<double>(static_cast<size_t>(e + 1), wrong));
+        run({.to_physical_map = &places, .logical_count = &counts});
+      }
+      assign(counts, std::vector<double>(static_cast<size_t>(e + 1), 0));
+      run({.to_physical_map = &places, .logical_count = &counts, .force_random = &all});
+      set(logits, t - 1, e - 1, INFINITY);
+      run({});
+    }
+  });
+  for (const bool aux : {false, true}) {
+    const char* how = aux ? "with a loss on scores" : "of weights";
+    cases.add("moe_topk_gate_backward", how, [=](Place& p) {
+      for (const auto& [t, e, k] : {Sizes{14, 20, 3}, {26, 264, 5}, {14, 40, 9}}) {
+        const int64_t apart = e < 64 ? 32 : 64, length = (e + apart - 1) / apart;
+        std::vector<double> idx;
+        for (int64_t i = 0; i < t; ++i) {
+          for (int64_t j = 0; j < k; ++j) {  // each slot has an expert in each place of a list
+            const int64_t expert = std::min((i + j) % length * apart + i % 8, e - 1);
+            const bool is_none = (i + j) % 4 == 3;
+            idx.push_back(static_cast<double>(is_none ? expert - (int64_t{1} << 32) : expert));
+          }
+        }
+        const Tensor mask = flags(p, t, 0, 3), sums = p.input(f32, {2, e});
+        moe_topk_gate_backward(p.input(f32, {t, e}, 0, 2), p.holding(i64, {t, k}, idx),
+                               p.input(f32, {t, k}), p.input(f32, {t, k}), p.output(f32, {t, e}),
+                               {.routed_scaling_factor = 1.5F,
+                                .grad_scores_sum = aux ? &sums : nullptr,
+                                .mask = aux ? &mask : nullptr});
+      }
+    });
+  }
+  cases.stops("moe_topk_gate_backward", "no such expert", [](Place& p) {
+    for (const auto& [t, e, k] : kSizes) {
+      std::vector<double> idx(static_cast<size_t>(t * k), 0);
+      idx.back() = static_cast<double>(e);
+      moe_topk_gate_backward(p.input(f32, {t, e}, 0, 2), p.holding(i64, {t, k}, idx),
+                             p.input(f32, {t, k}), p.input(f32, {t, k}), p.output(f32, {t, e}));
+    }
+  });
+}
+
+void add_top2_gates(Cases& cases) {
+  struct Form {
+    const char* name;
+    Scoring scoring;
+    int64_t groups, kept;
+  };
+  for (const Form& form : {Form{"sigmoid", Scoring::sigmoid, 4, 2},
+                           {"sqrtsoftplus", Scoring::sqrtsoftplus, 0, 0},
+                           {"softmax", Scoring::softmax, 4, 3}}) {
+    cases.add("top2_sum_gate", form.name, [=](Place& p) {
+      for (const auto& [t, e, k] : {Sizes{13, 20, 3}, {5, 120, 5}, {7, 40, 9}}) {
+        const Tensor mask = flags(p, t, 0, 2), fixed = flags(p, t, 0, 3);
+        const auto [places, counts] = duplicates(p, e);
+        const Tensor unmapped = given_experts(p, t, e, k);
+        top2_sum_gate(p.input(f32, {t, e}, -4, 4), p.input(f32, {e}), p.output(i64, {t, k}),
+                      p.output(f32, {t, k}),
+                      {.scoring = form.scoring,
+                       .num_groups = form.groups,
+                       .num_topk_groups = form.kept,
+                       .routed_scaling_factor = 1.5F,
+                       .ep_rank = 3,
+                       .num_ep_ranks = 5,
+                       .tp_rank = 1,
+                       .num_tp_ranks = 2,
+                       .mask = &mask,
+                       .fix_routing_mask = &fixed,
+                       .to_physical_map = &places,
+                       .logical_count = &counts,
+                       .unmapped_topk_idx = &unmapped});
+        top2_sum_gate(
+            p.input(f32, {t, e}, -4, 4), p.input(f32, {e}), p.output(i64, {t, k}),
+            p.output(f32, {t, k}),
+            {.scoring = form.scoring, .num_groups = form.groups, .num_topk_groups = form.kept});
+      }
+    });
+    cases.stops("top2_sum_gate", format("{}, not finite", form.name), [=](Place& p) {
+      const Tensor logits = p.input(f32, {5, 20});
+      set(logits, 4, 19, NAN);
+      top2_sum_gate(
+          logits, p.input(f32, {20}), p.output(i64, {5, 3}), p.output(f32, {5, 3}),
+          {.scoring = form.scoring, .num_groups = form.groups, .num_topk_groups = form.kept});
+    });
+  }
+}
+
+}  // namespace
+
+void add_gates(Cases& cases) {
+  add_choices(cases);
+  add_topk_gates(cases);
+  add_top2_gates(cases);
+}
+
+}  // namespace tw::test
