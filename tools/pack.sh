@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Packs what is built into pack/tilewright-VERSION-x86_64.tar.gz: stripped libraries and tests, the
 # Python package, benchmarks, and the libraries of Debian that these need. It runs on another x86-64
-# Linux with Python 3.12 and a glibc not older than this one's, without compiler or LLVM: the CPU
-# backend is left out. `./dev pack` builds first and calls this. MODEL_FOLDER is what the example
-# minilm reads with --weights, and below python/ what it imports for that.
+# Linux with Python 3.12 and a glibc not older than this one's, without compiler or LLVM. The CPU
+# backend is in it, so that results on a GPU can be compared with the CPU's. `./dev pack` builds first
+# and calls this. MODEL_FOLDER is what the example minilm reads with --weights, and below python/ what
+# it imports for that.
 # usage: tools/pack.sh BUILD_FOLDER PYTHON_PACKAGE_FOLDER [MODEL_FOLDER]
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
@@ -15,11 +16,11 @@ out=pack/$name
 rm -rf "$out"
 mkdir -p "$out"/{bin,lib/gcc,tests}
 
-# 1. Our own binaries. Tests of the CPU backend stay behind with it, and tw_test_pass with Z3, which
-#    is as large as all else.
+# 1. Our own binaries. Tests that need no device stay behind where they are large: those of the CPU
+#    backend, and tw_test_pass with Z3.
 find "$build" -name 'tw_test_*' -type f -executable -not -name 'tw_test_backend_cpu*' \
   -not -name tw_test_pass -exec cp {} "$out/bin" \;
-find "$build" -name 'lib*.so' -path "*/tilewright/*" -not -name 'libtw_cpu*' -exec cp {} "$out/lib" \;
+find "$build" -name 'lib*.so' -path "*/tilewright/*" -exec cp {} "$out/lib" \;
 cp "$build/tools/tilewright" "$build/benchmarks/tw_bench_launch" "$out/bin"
 strip "$out"/bin/* "$out"/lib/*.so
 
@@ -42,6 +43,8 @@ done
 if [[ -d $python_package ]]; then
   cp -rL "$python_package" "$out/python"
   [[ ! -d python/tests ]] || cp -r python/tests "$out/python_tests"
+  cp -r python/compat/tile_kernels "$out/python"
+  cp -r python/compat/tests "$out/compat_tests"
 fi
 [[ -z $model ]] || cp -rL "$model" "$out/minilm"
 cp tools/pack_run.sh "$out/run"
