@@ -1,0 +1,214 @@
+// Calls of what counts experts, lays rows out by them, and gathers what comes back.
+#include "tests/reference/moe_layout.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "tests/mutate/cases.h"
+#include "tilewright/base/format.h"
+#include "tilewright/kernels/moe.h"
+
+namespace tw::test {
+namespace {
+
+using namespace kernels;
+
+/// Numbers from `low` to below `high`, in no order.
+std::vector<double> some_numbers(int64_t count, int64_t low, int64_t high) {
+  std::mt19937_64 random(7);
+  std::vector<double> list;
+  for (int64_t i = 0; i < count; ++i) {
+    list.push_back(static_cast<double>(low) +
+                   static_cast<double>(random() % static_cast<uint64_t>(high - low)));
+  }
+  return list;
+}
+
+/// Maps of 32 tokens with 3 experts each in a fused layout. Four tokens have no expert, four only
+/// positions behind the layout, and the first positions are those of late tokens.
+struct FusedRows {
+  explicit FusedRows(Place& p) {
+    const std::vector<double> numbers = some_numbers(3 * t, -1, 5);
+    reference::Ints experts;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const auto e = static_cast<int64_t>(numbers[i]);
+      experts.push_back(i / 12 == 1 || i / 12 == 2 || (i < 60 && e == 0) ? -1 : e);
+    }
+    auto maps = reference::fused_mapping(experts, 3, 5, 7);
+    np = static_cast<int64_t>(maps.pos_to_expert.size());
+    for (size_t i = 12; i < 24; ++i) maps.token_topk_to_pos[i] = np + static_cast<int64_t>(i) - 12;
+    const auto list = [](const reference::Ints& v) {
+      return std::vector<double>(v.begin(), v.end());
+    };
+    token_topk_to_pos = p.holding(i32, {t, 3}, list(maps.token_topk_to_pos));
+    pos_to_expert = p.holding(i32, {np}, list(maps.pos_to_expert));
+  }
+  int64_t t = 32, np;
+  Tensor token_topk_to_pos, pos_to_expert;
+};
+
+/// Positions of 4 tokens with 11 experts each, more than are known at once, in a layout of 12;
+/// those of the third are behind it.
+Tensor many_positions(Place& p) {
+  std::vector<double> list = {4,  -1, 5,  6,  -1, 7, 8,  9,  -1, 10, 11,
+                              -1, 3,  -1, -1, 0,  2, -1, -1, 1,  -1, -1};
+  for (int i = 0; i < 11; ++i) list.push_back(14 + i);
+  list.insert(list.end(), 11, -1);
+  return p.holding(i32, {4, 11}, list);
+}
+
+void add_fused_rows(Cases& cases) {
+  for (const DType dtype : {u8, bf16}) {
+    cases.add("expand_to_fused", to_text(dtype), [=](Place& p) {
+      for (const int64_t h : {77, 80, 2320}) {
+        const FusedRows maps(p);
+        const Tensor x = p.input(dtype, {maps.t, h}, 1, 99);
+        for (const int64_t np : {maps.np, int64_t{3}}) {  // more, and less than there are tokens
+          expand_to_fused(x, maps.token_topk_to_pos, maps.pos_to_expert.slice(0, 0, np),
+                          p.output(dtype, {np, h}));
+        }
+        // No tokens, so that any positions may be padding.
+        expand_to_fused(x.slice(0, 0, 0), maps.token_topk_to_pos.slice(0, 0, 0),
+                        p.holding(i32, {9}, {0, -1, 0, -1, 0, -1, 0, -1, 0}),
+                        p.output(dtype, {9, h}));
+      }
+    });
+  }
+  cases.add("expand_to_fused", "many experts, rows in parts", [](Place& p) {
+    std::vector<double> experts(12, 0);
+    experts.insert(experts.end(), {-1, -1});
+    const Tensor x = p.input(f32, {4, 8208}), pos = many_positions(p),
+                 pos_to_expert = p.holding(i32, {14}, experts);
+    for (const int64_t np : {14, 1}) {
+      expand_to_fused(x, pos, pos_to_expert.slice(0, 0, np), p.output(f32, {np, 8208}));
+    }
+  });
+  for (const DType sf_dtype : {f32, i32}) {
+    cases.add("expand_to_fused_with_sf", to_text(sf_dtype), [=](Place& p) {
+      const FusedRows maps(p);
+      const int64_t n = sf_dtype == f32 ? 5 : 2;
+      const Tensor x = p.input(f8_e4m3, {maps.t, 580}), sf = p.input(sf_dtype, {maps.t, n}, 1, 99);
+      for (const int64_t np : {maps.np, int64_t{3}}) {
+        const Tensor out_sf = sf_dtype == f32  // packed ones in columns
+                                  ? p.output(f32, {np, n})
+                                  : p.output(i32, {n, np + 4}).transpose(0, 1).slice(0, 0, np);
+        expand_to_fused_with_sf(x, sf, 128, maps.token_topk_to_pos,
+                                maps.pos_to_expert.slice(0, 0, np), p.output(f8_e4m3, {np, 580}),
+                                out_sf);
+      }
+    });
+  }
+  for (const auto& [from, to] :
+       {std::pair(bf16, bf16), std::pair(f32, f32), std::pair(f8_e4m3, f8_e4m3)}) {
+    const DType dtype = from, result = to;
+    cases.add("reduce_fused", format("{} to {}", dtype, result), [=](Place& p) {
+      for (const int64_t h : {256, 768}) {
+        const FusedRows maps(p);
+        reduce_fused(p.input(dtype, {maps.np, h}), maps.token_topk_to_pos,
+                     p.output(result, {maps.t, h}));
+      }
+    });
+  }
+  cases.add("reduce_fused", "bf16 to e4m3, factors", [](Place& p) {
+    const FusedRows maps(p);
+    const Tensor weights = p.input(f32, {maps.t, 3}), x_sf = p.input(f32, {maps.np}),
+                 sf = p.input(f32, {1}, 100, 200);
+    reduce_fused(p.input(bf16, {maps.np, 768}), maps.token_topk_to_pos,
+                 p.output(f8_e4m3, {maps.t, 768}),
+                 {.topk_weights = &weights, .x_sf = &x_sf, .sf = &sf});
+  });
+  cases.add("reduce_fused", "many experts", [](Place& p) {
+    const Tensor weights = p.input(f32, {4, 11});
+    reduce_fused(p.input(f32, {12, 256}), many_positions(p), p.output(f32, {4, 256}),
+                 {.topk_weights = &weights});
+  });
+}
+
+void add_experts(Cases& cases) {
+  for (const DType dtype : {i64, i32}) {
+    cases.add("mask_indices_by_tp", to_text(dtype), [=](Place& p) {
+      for (const int64_t t : {1, 171, 280, 343, 685}) {
+        for (const double last : {-1, -7, -13, 6, 0}) {  // behind the last vector
+          std::vector<double> list = some_numbers(3 * t, -40, 96);
+          list.back() = last;
+          mask_indices_by_tp(p.holding(dtype, {t, 3}, list), {96, 16, 0, 3},
+                             p.output(dtype, {t, 3}));
+        }
+      }
+    });
+  }
+  cases.add("inplace_unique_group_indices", "i64", [](Place& p) {
+    for (const auto& [t, k] : {std::pair(129, 6), std::pair(70, 12)}) {
+      std::vector<double> list = some_numbers(t * k, -2, 4);
+      for (size_t i = 0; i < list.size(); i += 3) list[i] += 64;
+      inplace_unique_group_indices(p.updated(p.holding(i64, {t, k}, list)), 72);
+    }
+  });
+  cases.stops("inplace_unique_group_indices", "groups outside", [](Place& p) {
+    for (const int64_t k : {6, 12}) {
+      const std::vector<double> list(static_cast<size_t>(2 * k), 64);
+      inplace_unique_group_indices(p.updated(p.holding(i64, {2, k}, list)), 64);
+    }
+  });
+  // Of 9000 no block counts by itself.
+  for (const int64_t groups : {9, 40, 9000}) {
+    const auto numbers = [=](int64_t t) {
+      return some_numbers(3 * t, -3, std::min<int64_t>(groups, 90));
+    };
+    cases.add("group_count", format("{} groups", groups), [=](Place& p) {
+      for (const int64_t t : {1, 1300}) {
+        group_count(p.holding(i64, {t, 3}, numbers(t)), p.output(i32, {groups}));
+      }
+    });
+    cases.add("aux_fi", format("{} experts", groups), [=](Place& p) {
+      for (const int64_t t : {1, 1300}) {
+        aux_fi(p.holding(i64, {t, 3}, numbers(t)), 3, p.output(f32, {groups}));
+      }
+    });
+    cases.stops("group_count", format("outside {} groups", groups), [=](Place& p) {
+      const auto outside = static_cast<double>(groups);
+      group_count(p.holding(i64, {1, 2}, {0, outside}), p.output(i32, {groups}));
+    });
+    cases.stops("aux_fi", format("outside {} experts", groups), [=](Place& p) {
+      const auto outside = static_cast<double>(groups);
+      aux_fi(p.holding(i64, {1, 2}, {0, outside}), 3, p.output(f32, {groups}));
+    });
+  }
+  const auto mapping = [](Place& p, int64_t t, int64_t experts, int64_t np,
+                          const std::vector<double>& list) {
+    const Shape scratch = fused_mapping_scratch(3 * t, experts);
+    const Tensor pos[] = {p.output(i32, {np}), p.output(i32, {np}), p.output(i32, {np})},
+                 of_expert[] = {p.output(i32, {experts}), p.output(i32, {experts}),
+                                p.output(i32, {experts})},
+                 of_pair = p.output(i32, {t, 3});
+    get_fused_mapping(
+        p.holding(i64, {t, 3}, list), 4,
+        {pos[0], pos[1], pos[2], of_pair, of_expert[0], of_expert[1], of_expert[2]},
+        p.holding(i32, scratch, std::vector<double>(static_cast<size_t>(scratch.numel()), 0)));
+  };
+  for (const int64_t experts : {30, 40}) {
+    cases.add("get_fused_mapping", format("{} experts", experts), [=](Place& p) {
+      for (const auto& [t, np] :
+           {std::pair(1, 2), std::pair(200, 1100), std::pair(170, 200), std::pair(0, 5)}) {
+        std::vector<double> list = some_numbers(3 * t, -1, experts);
+        if (t > 0) list[0] = -0x1p32;  // 0 in its low half
+        mapping(p, t, experts, np, list);
+      }
+      // More chunks than are summed up at a time.
+      if (experts == 30) mapping(p, 87500, 2, 9, some_numbers(3 * 87500, -1, 2));
+    });
+  }
+  cases.stops("get_fused_mapping", "experts outside",
+              [=](Place& p) { mapping(p, 1, 9, 20, {0, -1, 9}); });
+}
+
+}  // namespace
+
+void add_layouts(Cases& cases) {
+  add_experts(cases);
+  add_fused_rows(cases);
+}
+
+}  // namespace tw::test

@@ -1,0 +1,269 @@
+// Calls of casts with scale factors: where the largest magnitude of a block is.
+#include "tilewright/kernels/quant.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+#include <tuple>
+
+#include "tests/kernels/tensors.h"
+#include "tests/mutate/cases.h"
+#include "tilewright/base/format.h"
+#include "tilewright/lang/math.h"
+
+namespace tw::test {
+namespace {
+
+using namespace kernels;
+using lang::cdiv;
+
+/// Factors of m x n blocks: in f32 or e4m3 row by row, or exponents in words, column by column.
+Tensor factors(Place& p, DType dtype, int64_t m, int64_t n) {
+  if (dtype != i32) return p.output(dtype, {m, n});
+  return p.output(i32, {(n + 3) / 4, (m + 3) / 4 * 4}).transpose(0, 1).slice(0, 0, m);
+}
+
+void add_token_casts(Cases& cases) {
+  constexpr int64_t kRows = 13;  // some blocks, the last of them nearly empty
+  struct Form {
+    DType sf;
+    int64_t k, group;
+  };
+  for (const auto& [sf, k, group] : {Form{f32, 576, 128}, {i32, 576, 128}, {f8_e4m3, 320, 16}}) {
+    const TokenCastArgs args{.group = group, .round_sf = sf == i32};
+    const int64_t groups = (k + group - 1) / group;
+    const DType f = sf;
+    const int64_t h = k;
+    for (const DType dtype : {f32, bf16}) {
+      const auto x = [=](Place& p, Peaks where) {  // rows with gaps, and without
+        return left(
+            p.peaks(dtype, {kRows, h + (where == Peaks::first ? 16 : 0)}, args.group, where), h);
+      };
+      const std::string what = format("{}, factors {} of {}", dtype, f, group);
+      for (const DType format : {f8_e4m3, f4_e2m1}) {
+        const DType to = format;
+        cases.add("per_token_cast", tw::format("{} to {}", what, to), [=](Place& p) {
+          for (const Peaks where : kPeaks) {
+            per_token_cast(x(p, where), p.output(to, {kRows, h}), factors(p, f, kRows, groups),
+                           args);
+          }
+        });
+      }
+      cases.add("per_token_cast_with_sf_only", what, [=](Place& p) {
+        for (const Peaks where : kPeaks) {
+          per_token_cast_with_sf_only(x(p, where), f8_e4m3, factors(p, f, kRows, groups), args);
+        }
+      });
+      cases.add("per_token_cast_with_precomputed_sf", what, [=](Place& p) {
+        const Tensor given =
+            f == i32 ? factors(p, f32, kRows, groups) : factors(p, f, kRows, groups);
+        assign(given, std::vector<double>(static_cast<size_t>(given.numel()), 0.5));
+        per_token_cast_with_precomputed_sf(x(p, Peaks::first), given, p.output(f8_e4m3, {kRows, h}),
+                                           args);
+      });
+    }
+  }
+  for (const DType dtype : {f8_e4m3, f4_e2m1}) {
+    cases.add("per_token_cast", format("{} again", dtype), [=](Place& p) {
+      for (const Peaks where : kPeaks) {
+        const Tensor x_sf = p.input(f32, {17, 2}, 1, 9), x = p.peaks(dtype, {17, 256}, 32, where);
+        // Zeros whose factor times the inverse is infinite.
+        assign(x.slice(0, 16, 1), std::vector<double>(256, 0.0));
+        assign(x_sf.slice(0, 16, 1), {0x1p120, 0x1p120});
+        per_token_cast(x, p.output(f8_e4m3, {17, 256}), factors(p, i32, 17, 8),
+                       {.group = 32, .round_sf = true, .x_sf = &x_sf});
+      }
+    });
+  }
+}
+
+/// x whose blocks of rows x columns have their largest magnitude in the first or last element, or
+/// in one that differs from block to block.
+Tensor peaked(Place& p, DType dtype, int64_t m, int64_t k, int64_t rows, int64_t columns,
+              int turn) {
+  const Tensor x = p.input(dtype, {m, k});
+  for (int64_t i = 0; i < m; i += rows) {
+    for (int64_t j = 0; j < k; j += columns) {
+      const int64_t height = std::min(rows, m - i), width = std::min(columns, k - j);
+      const int64_t n = i / rows + j / columns;
+      const int64_t at_i = turn == 0 ? 0 : turn == 1 ? height - 1 : (n * 5 + 17) % height;
+      const int64_t at_j = turn == 0 ? 0 : turn == 1 ? width - 1 : (n * 11 + 9) % width;
+      const auto value = static_cast<double>(3 + n);
+      assign(x.slice(0, i + at_i, 1).slice(1, j + at_j, 1), {turn == 1 ? -value : value});
+    }
+  }
+  return x;
+}
+
+void add_block_casts(Cases& cases) {
+  struct Form {
+    int64_t rows, columns, m, k;
+    DType x, to, sf;
+  };
+  for (const Form& f : {Form{128, 128, 131, 253, bf16, f8_e4m3, f32},
+                        {32, 32, 37, 288, bf16, f8_e4m3, i32},
+                        {32, 32, 37, 320, f32, f4_e2m1, i32},
+                        {128, 32, 131, 96, bf16, f4_e2m1, f32},
+                        {32, 128, 37, 320, f32, f8_e4m3, f32}}) {
+    const int64_t down = cdiv(f.m, f.rows), across = cdiv(f.k, f.columns);
+    const BlockCastArgs args{.rows = f.rows, .columns = f.columns, .round_sf = f.sf == i32};
+    const std::string what =
+        format("{} to {} in {} x {}, factors {}", f.x, f.to, f.rows, f.columns, f.sf);
+    const auto x = [=](Place& p, int turn) {
+      return left(peaked(p, f.x, f.m, up(f.k), f.rows, f.columns, turn), f.k);
+    };
+    cases.add("per_block_cast", what, [=](Place& p) {
+      for (const int turn : {0, 1, 2}) {
+        per_block_cast(x(p, turn), left(p.output(f.to, {f.m, up(f.k)}), f.k),
+                       factors(p, f.sf, down, across), args);
+      }
+    });
+    cases.add("per_block_cast_with_sf_only", what, [=](Place& p) {
+      for (const int turn : {0, 1, 2}) {
+        per_block_cast_with_sf_only(x(p, turn), f.to, factors(p, f.sf, down, across), args);
+      }
+    });
+    cases.add("per_block_cast_with_precomputed_sf", what, [=](Place& p) {
+      per_block_cast_with_precomputed_sf(x(p, 2), p.input(f32, {down, across}, 0.5, 3),
+                                         left(p.output(f.to, {f.m, up(f.k)}), f.k), args);
+    });
+  }
+}
+
+void add_channel_casts(Cases& cases) {
+  struct Form {
+    DType x, sf;
+    int64_t group, m, k, x_columns;
+    bool gathers;
+  };
+  for (const Form& f : {Form{bf16, f32, 128, 131, 141, 0, false},
+                        {f32, i32, 32, 163, 141, 0, false},
+                        {bf16, i32, 32, 147, 136, 0, true},
+                        {f8_e4m3, f32, 128, 131, 160, 32, false}}) {
+    const std::string what =
+        format("{}, factors {} of {}{}", f.x, f.sf, f.group, f.gathers ? ", gathered" : "");
+    const auto run = [=](Place& p, bool turns) {
+      for (const int turn : {0, 1, 2}) {
+        const Tensor x = left(peaked(p, f.x, f.m, up(f.k), f.group, 1, turn), f.k);
+        if (f.gathers) {  // the first row isn't one of the last group, where it would show
+          assign(x.slice(0, 0, 1), std::vector<double>(static_cast<size_t>(f.k), 999));
+        }
+        const int64_t blocks = cdiv(f.m, f.group);
+        const Tensor sf = p.output(f.sf, {f.sf == i32 ? cdiv(blocks, 4) : blocks, f.k});
+        const Tensor x_sf = p.input(f32, {f.m, cdiv(f.k, 32)}, 1, 9);
+        std::vector<double> rows;
+        for (int64_t i = 0; i < f.m; ++i) {
+          rows.push_back(static_cast<double>(i % 9 == 4 ? -1 : (i + 64) % f.m));
+        }
+        const Tensor index = p.holding(i32, {f.m}, rows);
+        const ChannelCastArgs args{.group = f.group,
+                                   .round_sf = f.sf == i32,
+                                   .x_sf = f.x_columns == 0 ? nullptr : &x_sf,
+                                   .x_columns = f.x_columns,
+                                   .index = f.gathers ? &index : nullptr};
+        if (turns) {
+          const Tensor q = left(p.output(f8_e4m3, {f.k, up(f.m)}), f.m);
+          per_channel_cast_and_transpose(x, q, sf, args);
+        } else {
+          per_channel_cast(x, left(p.output(f8_e4m3, {f.m, up(f.k)}), f.k), sf, args);
+        }
+      }
+    };
+    cases.add("per_channel_cast", what, [=](Place& p) { run(p, false); });
+    cases.add("per_channel_cast_and_transpose", what, [=](Place& p) { run(p, true); });
+  }
+}
+
+void add_casts_back(Cases& cases) {
+  struct Form {
+    DType q, y, sf;
+    int64_t rows, columns, m, k;
+  };
+  for (const Form& f : {Form{f8_e4m3, bf16, f32, 1, 128, 127, 576},
+                        {f4_e2m1, bf16, f32, 1, 32, 127, 576},
+                        {f4_e2m1, f32, f8_e4m3, 1, 16, 127, 320},
+                        {f8_e4m3, f32, f32, 32, 1, 69, 192},
+                        {f8_e4m3, bf16, f32, 128, 128, 131, 200},
+                        {f8_e4m3, bf16, f32, 1, 24, 127, 253}}) {
+    cases.add("cast_back", format("{} to {} by {} of {} x {}", f.q, f.y, f.sf, f.rows, f.columns),
+              [=](Place& p) {
+                cast_back(left(p.input(f.q, {f.m, up(f.k)}, -6, 6), f.k),
+                          p.input(f.sf, {cdiv(f.m, f.rows), cdiv(f.k, f.columns)}, 1, 9),
+                          left(p.output(f.y, {f.m, up(f.k)}), f.k),
+                          {.rows = f.rows, .columns = f.columns});
+              });
+  }
+}
+
+void add_lossless_casts(Cases& cases) {
+  for (const LosslessCastArgs& a :
+       {LosslessCastArgs{1, 32, 32, 32}, {1, 32, 128, 128}, {1, 32, 1, 128}}) {
+    const auto sf = [](Place& p, bool fits, int least) {  // few of a block are its largest
+      std::mt19937 random(1);
+      std::vector<double> list;
+      for (int i = 0; i < 133 * 9; ++i) {
+        const int above = std::min(std::countl_zero(static_cast<uint32_t>(random())), 11);
+        list.push_back(std::exp2(least + above));
+      }
+      if (!fits) list.front() = std::exp2(least + 20);
+      return p.holding(f32, {133, 9}, list);
+    };
+    const auto run = [=](Place& p, bool fits) {
+      const int64_t down = cdiv(133, a.rows), across = cdiv(288, a.columns);
+      for (const int least : {-6, -124}) {  // exponents of results that are 0, too
+        per_block_cast_lossless(p.input(f4_e2m1, {133, 288}, -6, 6), sf(p, fits, least),
+                                p.output(f8_e4m3, {133, 288}), factors(p, i32, down, across), a);
+      }
+    };
+    const std::string what = format("to {} x {}", a.rows, a.columns);
+    cases.add("per_block_cast_lossless", what, [=](Place& p) { run(p, true); });
+    cases.stops("per_block_cast_lossless", what + ", too far apart",
+                [=](Place& p) { run(p, false); });
+  }
+}
+
+void add_weight_factors(Cases& cases) {
+  for (const int64_t size : {32, 128}) {
+    const int64_t block = size;
+    const auto run = [=](Place& p, bool are_powers) {
+      std::vector<double> list;
+      for (int i = 0; i < 2 * 17 * 19; ++i) list.push_back(std::exp2(i * 7 % 41 - 20));
+      if (!are_powers) list.back() = 3;
+      transpose_weight_sf(p.holding(f32, {2, 17, 19}, list), p.output(i32, {2, 5, 17 * block}),
+                          p.output(i32, {2, 5, 19 * block}), block);
+    };
+    const std::string what = format("blocks of {}", block);
+    cases.add("transpose_weight_sf", what, [=](Place& p) { run(p, true); });
+    cases.stops("transpose_weight_sf", what + ", no power of two",
+                [=](Place& p) { run(p, false); });
+  }
+}
+
+void add_fake_casts(Cases& cases) {
+  for (const auto& [x, to, group] : {std::tuple(bf16, f8_e4m3, 128), std::tuple(f32, f4_e2m1, 16),
+                                     std::tuple(bf16, f4_e2m1, 32)}) {
+    const DType dtype = x, through = to;
+    const FakeCastArgs args{.group = group, .round_sf = group == 32, .e4m3_sf = group == 16};
+    cases.add("per_token_cast_and_cast_back", format("{} through {}", x, to), [=](Place& p) {
+      for (const Peaks where : kPeaks) {
+        per_token_cast_and_cast_back(left(p.peaks(dtype, {29, 400}, args.group, where), 384),
+                                     through, args);
+      }
+    });
+  }
+}
+
+}  // namespace
+
+void add_quant(Cases& cases) {
+  add_token_casts(cases);
+  add_block_casts(cases);
+  add_channel_casts(cases);
+  add_casts_back(cases);
+  add_lossless_casts(cases);
+  add_weight_factors(cases);
+  add_fake_casts(cases);
+}
+
+}  // namespace tw::test
