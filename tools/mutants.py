@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Runs all mutants of the library in the twin, prints what became of them, and records it.
 
-usage: mutants.py TW_MUTATE [--jobs N] [--check] [--record FILE] [KERNEL...]
+usage: mutants.py TW_MUTATE [--jobs N] [--check] [--keep FOLDER] [--resume] [--record FILE]
+                  [KERNEL...]
 
-TW_MUTATE is the executable, which is run for one kernel after the other, N at a time. --record
-fills the tables between `<!-- mutants -->` and `<!-- end -->` of a document; only a run of all
-kernels can do that. --check also looks for caught mutants that count as equivalent. Exits with 1 if
-fewer than 99 % of the mutants that aren't equivalent are caught, or a survivor has no explanation.
+TW_MUTATE is the executable, which is run for one kernel after the other, N at a time. What becomes
+of a kernel's mutants is kept in FOLDER (build/mutants), until it is run again; --resume leaves out
+those that are kept. --record fills the tables between `<!-- mutants -->` and `<!-- end -->` of a
+document with what is kept of all kernels, so that they can be run in parts. --check also looks for
+caught mutants that count as equivalent. Exits with 1 if fewer than 99 % of the mutants that aren't
+equivalent are caught, a survivor has no explanation, or a line of tests/mutate/survivors.txt
+explains none.
 """
 
 import argparse
@@ -24,12 +28,15 @@ from pathlib import Path
 WANTED = 0.99
 SLOW = ("attention", "gemm", "transpose", "max", "argmax", "layer_norm", "sum")
 PLACE = re.compile(r"(<!-- mutants -->\n).*?(<!-- end -->)", re.DOTALL)
+SURVIVORS = Path(__file__).parents[1] / "tests/mutate/survivors.txt"
 
 
 @dataclass
 class Total:
     """What became of the mutants of some launches."""
 
+    commits: set[str] = field(default_factory=set)
+    dates: set[str] = field(default_factory=set)
     launches: int = 0
     mutants: int = 0
     reported: int = 0
@@ -40,18 +47,22 @@ class Total:
     seconds: float = 0.0
     slowest: float = 0.0  # call in the twin
 
-    def add(self, result: dict) -> None:
-        self.launches += 1
-        self.mutants += result["mutants"]
-        self.reported += result["reported"]
-        self.differs += result["differs"]
-        self.equivalent.update(result["equivalent"])
-        self.survivors += [{**s, "what": result["what"]} for s in result["survivors"]]
-        self.wrong += [
-            f"{result['kernel']}, {result['what']}: {w}" for w in result.get("wrong", [])
-        ]
-        self.seconds += result["seconds"]
-        self.slowest = max(self.slowest, result["twin_seconds"])
+    def add(self, kept: dict) -> None:
+        """Adds the launches of a kernel."""
+        self.commits.add(kept["commit"])
+        self.dates.add(kept["date"])
+        for result in kept["launches"]:
+            self.launches += 1
+            self.mutants += result["mutants"]
+            self.reported += result["reported"]
+            self.differs += result["differs"]
+            self.equivalent.update(result["equivalent"])
+            self.survivors += [{**s, "what": result["what"]} for s in result["survivors"]]
+            self.wrong += [
+                f"{result['kernel']}, {result['what']}: {w}" for w in result.get("wrong", [])
+            ]
+            self.seconds += result["seconds"]
+            self.slowest = max(self.slowest, result["twin_seconds"])
 
     @property
     def caught(self) -> int:
@@ -73,44 +84,67 @@ class Total:
             self.equivalent.total(),
             len(self.survivors),
             f"{100 * self.share:.1f} %",
+            f"{self.seconds:.0f}",
+            " ".join(sorted(self.commits)),
         ]
         return "| " + " | ".join(map(str, cells)) + " |"
 
 
 HEADER = (
     "| kernel | launches | slowest call, s | mutants | reported | other result | equivalent "
-    "| survive | caught |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    "| survive | caught | s | commit |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 )
 
 
-def run_kernel(tool: Path, kernel: str, check: bool) -> list[dict]:
+def commit() -> str:
+    """What is checked out; `-dirty` says that files differ from it."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    root = Path(__file__).parent
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=root
+    ).stdout.strip()
+
+
+def run_kernel(tool: Path, kernel: str, check: bool, keep: Path) -> dict:
+    """What becomes of its mutants, which is also written to the folder."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "result.json"
         command = [tool, kernel, "--json", file] + (["--check"] if check else [])
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"tw-mutate {kernel} failed:\n{done.stdout}{done.stderr}")
-        return [json.loads(line) for line in file.read_text().splitlines()]
+        launches = [json.loads(line) for line in file.read_text().splitlines()]
+    kept = {
+        "commit": commit(),
+        "date": datetime.date.today().isoformat(),
+        "launches": launches,
+    }
+    keep.mkdir(parents=True, exist_ok=True)
+    (keep / f"{kernel}.json").write_text(json.dumps(kept, indent=1))
+    return kept
 
 
-def run_all(tool: Path, kernels: list[str], jobs: int, check: bool) -> dict[str, Total]:
+def kept_results(keep: Path, kernels: list[str]) -> dict[str, dict]:
+    """By kernel; without those of which nothing is kept."""
+    files = {kernel: keep / f"{kernel}.json" for kernel in kernels}
+    return {kernel: json.loads(f.read_text()) for kernel, f in files.items() if f.exists()}
+
+
+def run_all(tool: Path, kernels: list[str], jobs: int, check: bool, keep: Path) -> None:
     """The slow ones first, so that no job waits for them at the end."""
-    totals: dict[str, Total] = {}
     order = sorted(kernels, key=lambda kernel: not kernel.startswith(SLOW))
     with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(run_kernel, tool, k, check): k for k in order}
+        futures = {pool.submit(run_kernel, tool, k, check, keep): k for k in order}
         for future in as_completed(futures):
-            kernel = futures[future]
-            total = totals.setdefault(kernel, Total())
-            for result in future.result():
-                total.add(result)
+            total = Total()
+            total.add(future.result())
             print(
-                f"{kernel}: {total.caught} of {total.mutants} mutants of {total.launches} launches "
-                f"are caught, {total.equivalent.total()} are equivalent, {len(total.survivors)} "
-                f"survive ({total.seconds:.0f} s)",
+                f"{futures[future]}: {total.caught} of {total.mutants} mutants of "
+                f"{total.launches} launches are caught, {total.equivalent.total()} are "
+                f"equivalent, {len(total.survivors)} survive ({total.seconds:.0f} s)",
                 flush=True,
             )
-    return dict(sorted(totals.items()))
 
 
 def survivors(totals: dict[str, Total]) -> Counter:
@@ -120,6 +154,19 @@ def survivors(totals: dict[str, Total]) -> Counter:
         for kernel, total in totals.items()
         for s in total.survivors
     )
+
+
+def obsolete(totals: dict[str, Total], known: list[str]) -> list[str]:
+    """Lines of survivors.txt about these kernels that explain no survivor, or are about none."""
+    used = {s["line"] for total in totals.values() for s in total.survivors}
+    lines = []
+    for number, line in enumerate(SURVIVORS.read_text().splitlines(), 1):
+        kernel = line.split(" | ")[0]
+        if not line or line.startswith("#") or number in used:
+            continue
+        if kernel in totals or kernel not in known:
+            lines.append(f"survivors.txt:{number} explains no survivor: {line}")
+    return lines
 
 
 def tables(totals: dict[str, Total], whole: Total) -> str:
@@ -135,11 +182,22 @@ def tables(totals: dict[str, Total], whole: Total) -> str:
     return text
 
 
-def record(path: Path, text: str, version: str) -> None:
-    date = datetime.date.today().isoformat()
-    title = f"{date}, {version}, seeds 1 and 2.\n\n"
+def totals_of(results: dict[str, dict]) -> tuple[dict[str, Total], Total]:
+    """Of each kernel, and of all."""
+    totals, whole = {}, Total()
+    for kernel, kept in sorted(results.items()):
+        totals[kernel] = Total()
+        totals[kernel].add(kept)
+        whole.add(kept)
+    return totals, whole
+
+
+def record(path: Path, results: dict[str, dict]) -> None:
+    totals, whole = totals_of(results)
+    dates = sorted(whole.dates)
+    title = f"{' to '.join(dates[:1] + dates[1:][-1:])}, seeds 1 and 2.\n\n"
     old = path.read_text()
-    path.write_text(PLACE.sub(lambda m: m[1] + title + text + m[2], old))
+    path.write_text(PLACE.sub(lambda m: m[1] + title + tables(totals, whole) + m[2], old))
 
 
 def main() -> int:
@@ -148,6 +206,8 @@ def main() -> int:
     parser.add_argument("kernels", nargs="*")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--keep", type=Path, default=Path("build/mutants"))
+    parser.add_argument("--resume", action="store_true")
     parser.add_argument("--record", type=Path)
     args = parser.parse_intermixed_args()
     names = subprocess.run([args.tool, "--names"], check=True, capture_output=True, text=True)
@@ -155,27 +215,27 @@ def main() -> int:
     unknown = sorted(set(args.kernels) - set(known))
     if unknown:
         parser.error(f"there is no kernel {', '.join(unknown)}; there are {', '.join(known)}")
-    totals = run_all(args.tool, args.kernels or known, args.jobs, args.check)
-    whole = Total()
-    for total in totals.values():
-        for name in ("launches", "mutants", "reported", "differs", "seconds"):
-            setattr(whole, name, getattr(whole, name) + getattr(total, name))
-        whole.equivalent += total.equivalent
-        whole.survivors += total.survivors
-        whole.wrong += total.wrong
-        whole.slowest = max(whole.slowest, total.slowest)
+    wanted = args.kernels or known
+    kept = kept_results(args.keep, wanted) if args.resume else {}
+    run_all(args.tool, [k for k in wanted if k not in kept], args.jobs, args.check, args.keep)
+    totals, whole = totals_of(kept_results(args.keep, wanted))
     print("\n" + tables(totals, whole))
-    unexplained = [s for s in whole.survivors if not s["why"]]
-    for (kernel, name, why), n in survivors(totals).items():
-        if not why:
-            print(f"not explained: {kernel}: {name} ({n} times)")
-    for wrong in whole.wrong:
-        print(f"equivalent, but caught: {wrong}")
-    if args.record and not args.kernels:
-        commit = ["git", "rev-parse", "--short", "HEAD"]
-        version = subprocess.run(commit, check=True, capture_output=True, text=True).stdout
-        record(args.record, tables(totals, whole), f"commit {version.strip()}")
-    return int(whole.share < WANTED or bool(unexplained) or bool(whole.wrong))
+    problems = [
+        f"not explained: {kernel}: {name} ({n} times)"
+        for (kernel, name, why), n in survivors(totals).items()
+        if not why
+    ]
+    problems += obsolete(totals, known)
+    problems += [f"equivalent, but caught: {wrong}" for wrong in whole.wrong]
+    if args.record:
+        results = kept_results(args.keep, known)
+        missing = sorted(set(known) - set(results))
+        if missing:
+            problems.append(f"not recorded: {args.keep} has no results of {', '.join(missing)}")
+        else:
+            record(args.record, results)
+    print("\n".join(problems))
+    return int(whole.share < WANTED or bool(problems))
 
 
 if __name__ == "__main__":
