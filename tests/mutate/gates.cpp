@@ -266,9 +266,14 @@ void add_top2_gates(Cases& cases) {
       for (const auto& [t, e, k] : {Sizes{13, 20, 3}, {5, 120, 5}, {7, 40, 9}}) {
         const Tensor mask = flags(p, t, 0, 2), fixed = flags(p, t, 0, 3);
         const auto [places, counts] = duplicates(p, e);
-        const Tensor unmapped = given_experts(p, t, e, k);
-        top2_sum_gate(p.input(f32, {t, e}, -4, 4), p.input(f32, {e}), p.output(i64, {t, k}),
-                      p.output(f32, {t, k}),
+        const Tensor unmapped = given_experts(p, t, e, k), logits = p.input(f32, {t, e}, -4, 4);
+        for (int64_t i = 0; i < t; ++i) {
+          for (int64_t j = 0; j < e; ++j) {
+            if (i % 2 == 1) set(logits, i, j, NAN);
+            if (i % 2 == 0 && (i + j) % 5 == 0) set(logits, i, j, static_cast<double>(89 + j));
+          }
+        }
+        top2_sum_gate(logits, p.input(f32, {e}), p.output(i64, {t, k}), p.output(f32, {t, k}),
                       {.scoring = form.scoring,
                        .num_groups = form.groups,
                        .num_topk_groups = form.kept,
@@ -282,10 +287,13 @@ void add_top2_gates(Cases& cases) {
                        .to_physical_map = &places,
                        .logical_count = &counts,
                        .unmapped_topk_idx = &unmapped});
-        top2_sum_gate(
-            p.input(f32, {t, e}, -4, 4), p.input(f32, {e}), p.output(i64, {t, k}),
-            p.output(f32, {t, k}),
-            {.scoring = form.scoring, .num_groups = form.groups, .num_topk_groups = form.kept});
+        const Tensor bias = p.holding(f32, {e}, std::vector<double>(static_cast<size_t>(e), 0));
+        for (const Tensor& keys : many_keys(p, t, e)) {
+          const int64_t rows = keys.dim(0);
+          top2_sum_gate(
+              keys, bias, p.output(i64, {rows, k}), p.output(f32, {rows, k}),
+              {.scoring = form.scoring, .num_groups = form.groups, .num_topk_groups = form.kept});
+        }
       }
     });
     cases.stops("top2_sum_gate", format("{}, not finite", form.name), [=](Place& p) {
