@@ -32,6 +32,27 @@ SURVIVORS = Path(__file__).parents[1] / "tests/mutate/survivors.txt"
 
 
 @dataclass
+class Explanation:
+    """A line of survivors.txt: kernel | part of a mutant's name | why it changes nothing."""
+
+    line: int
+    kernel: str
+    part: str
+    why: str
+
+
+def explanations(kernel: str = "") -> list[Explanation]:
+    """Of all kernels or of one, in the order in which they are looked at."""
+    rows = []
+    for number, line in enumerate(SURVIVORS.read_text().splitlines(), 1):
+        if line and not line.startswith("#"):
+            name, rest = line.split(" | ", 1)
+            part, why = rest.rsplit(" | ", 1)
+            rows.append(Explanation(number, name, part, why))
+    return [row for row in rows if kernel in ("", row.kernel)]
+
+
+@dataclass
 class Total:
     """What became of the mutants of some launches."""
 
@@ -47,8 +68,9 @@ class Total:
     seconds: float = 0.0
     slowest: float = 0.0  # call in the twin
 
-    def add(self, kept: dict) -> None:
+    def add(self, kernel: str, kept: dict) -> None:
         """Adds the launches of a kernel."""
+        rows = explanations(kernel)
         self.commits.add(kept["commit"])
         self.dates.add(kept["date"])
         for result in kept["launches"]:
@@ -57,7 +79,10 @@ class Total:
             self.reported += result["reported"]
             self.differs += result["differs"]
             self.equivalent.update(result["equivalent"])
-            self.survivors += [{**s, "what": result["what"]} for s in result["survivors"]]
+            for survivor in result["survivors"]:
+                found = (row for row in rows if row.part in survivor["name"])
+                row = next(found, Explanation(0, "", "", ""))
+                self.survivors.append({**survivor, "line": row.line, "why": row.why})
             self.wrong += [
                 f"{result['kernel']}, {result['what']}: {w}" for w in result.get("wrong", [])
             ]
@@ -138,7 +163,7 @@ def run_all(tool: Path, kernels: list[str], jobs: int, check: bool, keep: Path) 
         futures = {pool.submit(run_kernel, tool, k, check, keep): k for k in order}
         for future in as_completed(futures):
             total = Total()
-            total.add(future.result())
+            total.add(futures[future], future.result())
             print(
                 f"{futures[future]}: {total.caught} of {total.mutants} mutants of "
                 f"{total.launches} launches are caught, {total.equivalent.total()} are "
@@ -159,14 +184,11 @@ def survivors(totals: dict[str, Total]) -> Counter:
 def obsolete(totals: dict[str, Total], known: list[str]) -> list[str]:
     """Lines of survivors.txt about these kernels that explain no survivor, or are about none."""
     used = {s["line"] for total in totals.values() for s in total.survivors}
-    lines = []
-    for number, line in enumerate(SURVIVORS.read_text().splitlines(), 1):
-        kernel = line.split(" | ")[0]
-        if not line or line.startswith("#") or number in used:
-            continue
-        if kernel in totals or kernel not in known:
-            lines.append(f"survivors.txt:{number} explains no survivor: {line}")
-    return lines
+    return [
+        f"survivors.txt:{row.line} explains no survivor: {row.kernel} | {row.part}"
+        for row in explanations()
+        if row.line not in used and (row.kernel in totals or row.kernel not in known)
+    ]
 
 
 def tables(totals: dict[str, Total], whole: Total) -> str:
@@ -187,8 +209,8 @@ def totals_of(results: dict[str, dict]) -> tuple[dict[str, Total], Total]:
     totals, whole = {}, Total()
     for kernel, kept in sorted(results.items()):
         totals[kernel] = Total()
-        totals[kernel].add(kept)
-        whole.add(kept)
+        totals[kernel].add(kernel, kept)
+        whole.add(kernel, kept)
     return totals, whole
 
 

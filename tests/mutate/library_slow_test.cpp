@@ -116,7 +116,7 @@ TEST(LibrarySlow, SampledMutantsAreCaught) {
     caught += verdict.is_caught() ? 1 : 0;
     equivalent += verdict.fate == sim::Fate::equivalent ? 1 : 0;
     if (verdict.is_caught() || verdict.fate == sim::Fate::equivalent) continue;
-    EXPECT_FALSE(test::explanation(launch.kernel, mutant.name).text.empty())
+    EXPECT_FALSE(test::explanation(launch.kernel, mutant.name).empty())
         << launch.kernel << ", " << launch.what << ": " << mutant.name
         << " survives; do the calls of tests/mutate lead there? Else survivors.txt says why";
     ++explained;

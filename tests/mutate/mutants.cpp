@@ -85,29 +85,25 @@ LaunchJudge::LaunchJudge(const LibraryLaunch& launch)
       judge_(launch.program, calls_of(launch), {1, 2},
              [&launch](const sim::Mutant& m) { return why_equivalent(launch, m); }) {}
 
-Explanation explanation(const std::string& kernel, const std::string& mutant) {
+std::string explanation(const std::string& kernel, const std::string& mutant) {
   // kernel | part of the mutant's name | explanation
   struct Row {
-    std::string kernel, part;
-    Explanation explanation;
+    std::string kernel, part, text;
   };
   static const std::vector<Row> rows = [] {
     std::vector<Row> list;
     std::istringstream file(read_file(source_path("tests/mutate/survivors.txt")));
-    size_t number = 0;
     for (std::string line; std::getline(file, line);) {
-      ++number;
       if (line.empty() || line.starts_with("#")) continue;
       const size_t first = line.find(" | "), last = line.rfind(" | ");
       TW_CHECK(first < last && last != std::string::npos, "survivors.txt: {}", line);
-      list.push_back({line.substr(0, first),
-                      line.substr(first + 3, last - first - 3),
-                      {number, line.substr(last + 3)}});
+      list.push_back(
+          {line.substr(0, first), line.substr(first + 3, last - first - 3), line.substr(last + 3)});
     }
     return list;
   }();
   for (const Row& row : rows) {
-    if (row.kernel == kernel && mutant.find(row.part) != std::string::npos) return row.explanation;
+    if (row.kernel == kernel && mutant.find(row.part) != std::string::npos) return row.text;
   }
   return {};
 }

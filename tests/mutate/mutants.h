@@ -64,11 +64,7 @@ class LaunchJudge {
   sim::Judge judge_;
 };
 
-/// What tests/mutate/survivors.txt says of a mutant that survives.
-struct Explanation {
-  size_t line = 0;  // of the file; 0 if it says nothing
-  std::string text;
-};
-Explanation explanation(const std::string& kernel, const std::string& mutant);
+/// What tests/mutate/survivors.txt says of a mutant that survives; empty if nothing.
+std::string explanation(const std::string& kernel, const std::string& mutant);
 
 }  // namespace tw::test

@@ -62,14 +62,10 @@ Json judge_all(const test::LibraryLaunch& launch, const Options& options) {
         equivalent[verdict.text] = equivalent.value(verdict.text, 0) + 1;
         break;
       case sim::Fate::survived:
-      case sim::Fate::unreached: {
-        const test::Explanation why = test::explanation(launch.kernel, mutant.name);
+      case sim::Fate::unreached:
         survivors.push_back({{"number", i},
                              {"name", mutant.name},
-                             {"reached", verdict.fate == sim::Fate::survived},
-                             {"line", why.line},
-                             {"why", why.text}});
-      }
+                             {"reached", verdict.fate == sim::Fate::survived}});
     }
     const bool is_unwritten = verdict.text.find("uninitialized_read") != std::string::npos;
     if (options.check && verdict.is_caught() && !is_unwritten) {
