@@ -25,7 +25,7 @@ CODES = re.compile(r"(<!-- codes -->\n).*?(<!-- end -->)", re.DOTALL)
 CODE_ROW = re.compile(
     r'TW_CODE\(\w+, "([^"]+)", "([^"]+)",[\s\\]*"([^"]+)"\)(?: /\* needs ([^*]+) \*/)?'
 )
-SOURCES = (".h", ".cpp", ".cuh", ".py", ".sh", ".cmake", "")
+SOURCES = (".h", ".cpp", ".c", ".cuh", ".py", ".sh", ".cmake", "")
 
 
 def broken_links(name: str, text: str, root: Path) -> Iterator[str]:
@@ -61,7 +61,7 @@ def rows(folder: str, files: list[str], root: Path) -> Iterator[str]:
             stems.setdefault(path.relative_to(top).with_suffix("").as_posix(), []).append(path)
     for stem, paths in sorted(stems.items()):
         speaker = next((p for p in paths if p.suffix == ".h"), paths[0])
-        name = stem if speaker.suffix in (".h", ".cpp") else stem + speaker.suffix
+        name = stem if speaker.suffix in (".h", ".cpp", ".c") else stem + speaker.suffix
         sentence = first_sentence((root / speaker).read_text()).replace("|", "\\|")
         yield f"| `{name}` | {sentence} |\n"
 

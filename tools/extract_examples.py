@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns the C++ examples of a document into sources, so that they are compiled and run as tests.
+"""Turns a document's C++ and C examples into sources, so that they are compiled and run as tests.
 
 usage: extract_examples.py DOCUMENT OUT_FOLDER
 
@@ -13,6 +13,8 @@ the opening line of an example says what it is:
   run        statements, run as a test
   trace      statements that use a `tw::Builder& k`, traced as one program in a test
   ignore     not compiled: a sketch, or code that must fail (then say so in the text)
+
+After ```c stands a whole program in C, which becomes <stem>_1.c and so on, or `ignore`.
 
 `#line` makes the compiler name the document and its line. A file is left alone when its text does
 not change.
@@ -37,16 +39,21 @@ class Example:
     line: int  # of its first line of code, counted from 1
     kind: str
     code: str
+    suffix: str = ".cpp"
 
 
 def examples_in(text: str, document: str) -> list[Example]:
     found = []
-    for match in re.finditer(r"^```cpp *([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+    block = re.compile(r"^```(cpp|c)\b *([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    for match in block.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
-        kind = match[1].strip()
+        kind = match[2].strip()
+        example = Example(line, kind, match[3], f".{match[1]}")
+        if match[1] == "c" and kind != "ignore" and not is_program(example):
+            raise SystemExit(f"{document}:{line - 1}: an example in C is a program, or 'ignore'")
         if kind not in KINDS:
             raise SystemExit(f"{document}:{line - 1}: an example is {KINDS[1:]}, not '{kind}'")
-        found.append(Example(line, kind, match[2]))
+        found.append(example)
     return found
 
 
@@ -73,7 +80,7 @@ def sources(text: str, document: str) -> dict[str, str]:
     examples = [e for e in examples_in(text, document) if e.kind != "ignore"]
     programs = [e for e in examples if is_program(e)]
     files = {
-        f"{stem}_{number}.cpp": f'#line {e.line} "{document}"\n{e.code}'
+        f"{stem}_{number}{e.suffix}": f'#line {e.line} "{document}"\n{e.code}'
         for number, e in enumerate(programs, start=1)
     }
     suite = stem.title().replace("_", "").replace("-", "")
@@ -87,7 +94,7 @@ def main(document: str, out_folder: str) -> None:
     out = Path(out_folder)
     out.mkdir(parents=True, exist_ok=True)
     files = sources(Path(document).read_text(), document)
-    for stale in out.glob(f"{Path(document).stem.lower()}*.cpp"):
+    for stale in out.glob(f"{Path(document).stem.lower()}*.c*"):
         if stale.name not in files:
             stale.unlink()
     for name, content in files.items():

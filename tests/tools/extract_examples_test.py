@@ -32,6 +32,16 @@ class ExtractExamples(unittest.TestCase):
     def test_what_is_ignored_or_not_cpp_gives_no_file(self) -> None:
         self.assertEqual(sources("```cpp ignore", "x", "```", "```sh", "ls", "```"), {})
 
+    def test_a_program_in_c_stays_one(self) -> None:
+        self.assertEqual(
+            sources("```c", "int main(void) { return 0; }", "```", "```c ignore", "x", "```"),
+            {"guide_1.c": '#line 2 "docs/guide.md"\nint main(void) { return 0; }\n'},
+        )
+
+    def test_a_part_of_a_program_in_c_names_document_and_line(self) -> None:
+        with self.assertRaisesRegex(SystemExit, r"^docs/guide.md:2: .* in C is a program"):
+            sources("text", "```c", "int one;", "```")
+
     def test_an_unknown_kind_names_document_and_line(self) -> None:
         with self.assertRaisesRegex(SystemExit, r"^docs/guide.md:2: .* not 'rnu'"):
             sources("text", "```cpp rnu", "```")
