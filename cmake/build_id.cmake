@@ -3,7 +3,7 @@
 # OUT alone when nothing changed.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE sources ${ROOT}/*.h ${ROOT}/*.cpp ${ROOT}/*.cuh)
-list(FILTER sources EXCLUDE REGEX "^${ROOT}/kernels/")
+list(FILTER sources EXCLUDE REGEX "^${ROOT}/(kernels|capi)/")
 list(SORT sources)
 set(all "")
 foreach(source ${sources})
