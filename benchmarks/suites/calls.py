@@ -28,7 +28,12 @@ program "multiply_add" {
   }
 }
 """
-# Built from call.cpp, where Google Benchmark is installed.
+# Built from call.cpp, where Google Benchmark is installed: its names, and those of records.
+FROM_CPP = {
+    "call": "call from C++",
+    "rms_norm_from_cpp": "rms_norm from C++",
+    "rms_norm_from_c": "rms_norm from C",
+}
 CALL_FROM_CPP = Path(__file__).parents[2] / "build" / "benchmarks" / "tw_bench_call"
 IMPORT = """
 import time, numpy
@@ -39,8 +44,7 @@ print(time.perf_counter() - start)
 
 
 def run(context: Context) -> Iterator[Record]:
-    if context.wants("call from C++"):
-        yield from call_from_cpp(context)
+    yield from calls_from_cpp(context)
     if context.wants("call from Python"):
         kernel = tw.compile_text(TEXT)
         a, b, c, y, d = np.ones((5, 16), "float32")
@@ -66,14 +70,21 @@ def run(context: Context) -> Iterator[Record]:
         yield context.record("calls", "import", "", [], statistics.median(times[1:]))
 
 
-def call_from_cpp(context: Context) -> Iterator[Record]:
-    """The same kernel, called by a program that Google Benchmark times."""
+def calls_from_cpp(context: Context) -> Iterator[Record]:
+    """The same kernel and one of the library, called by a program that Google Benchmark times."""
+    wanted = {name: record for name, record in FROM_CPP.items() if context.wants(record)}
+    if not wanted:
+        return
     if not CALL_FROM_CPP.exists():
-        print("call from C++: skipped, Google Benchmark was not there when tilewright was built")
+        print("calls from C++: skipped, Google Benchmark was not there when tilewright was built")
         return
     options = ["--benchmark_format=json", f"--benchmark_repetitions={context.rounds}"]
     command = [str(CALL_FROM_CPP), *options, "--benchmark_min_time=0.05"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    runs = [r for r in json.loads(done.stdout)["benchmarks"] if r["run_type"] == "iteration"]
-    median = statistics.median(run["real_time"] for run in runs)  # in ns
-    yield context.record("calls", "call from C++", "f32", [16], median / 1e3)
+    times: dict[str, list[float]] = {}
+    for run in json.loads(done.stdout)["benchmarks"]:
+        if run["run_type"] == "iteration":
+            times.setdefault(run["run_name"], []).append(run["real_time"])  # in ns
+    for name, record in wanted.items():
+        median = statistics.median(times[name])
+        yield context.record("calls", record, "f32", [16], median / 1e3)
