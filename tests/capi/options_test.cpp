@@ -1,11 +1,11 @@
 // Options arrive: a call from C gives the very bits of the same call from C++, where each option
 // has a value of its own. The tests in C beside this file compare with plain loops.
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tests/capi/in_c.h"
 #include "tests/kernels/tensors.h"
 #include "tilewright/capi/tilewright.h"
 #include "tilewright/kernels/moe.h"
@@ -16,21 +16,6 @@ namespace {
 
 using test::filled_tensor;
 using test::random_tensor;
-
-/// A tensor of C++ as C has it.
-struct InC {
-  tw_tensor tensor{};
-  InC(const Tensor& t) {  // NOLINT(google-explicit-constructor): as an argument
-    tensor = {.data = t.data(),
-              .dtype = static_cast<tw_dtype>(t.dtype().scalar) + 1,
-              .rank = t.rank(),
-              .strided = true};
-    std::copy(t.shape().begin(), t.shape().end(), tensor.shape);
-    std::copy(t.strides().begin(), t.strides().end(), tensor.strides);
-  }
-  InC(const OwnedTensor& t) : InC(t.view()) {}  // NOLINT(google-explicit-constructor): likewise
-  operator const tw_tensor*() const { return &tensor; }
-};
 
 OwnedTensor integers(DType dtype, const Shape& shape, const std::vector<double>& values) {
   OwnedTensor t(dtype, shape);
@@ -195,23 +180,26 @@ TEST(Options, OfTokenCasts) {
   kernels::per_token_cast(x, q.cpp, sf.cpp,
                           {.group = 32,
                            .round_sf = true,
-                           .least = 1.5F,
+                           .least = 100,
                            .x_sf = &x_sf.view(),
                            .x_rows = 32,
                            .x_columns = 64});
   const InC c_x_sf = x_sf;
   const tw_token_cast_args args = {
-      .group = 32, .round_sf = true, .least = 1.5F, .x_sf = c_x_sf, .x_rows = 32, .x_columns = 64};
+      .group = 32, .round_sf = true, .least = 100, .x_sf = c_x_sf, .x_rows = 32, .x_columns = 64};
   expect_ok(tw_per_token_cast(InC(x), InC(q.c), InC(sf.c), &args, nullptr));
   q.expect_same();
   sf.expect_same();
 
-  Twice y(f32, {kRows, kColumns}, 0.7);
+  Twice y(f32, {kRows, kColumns});
+  const std::vector<double> before = test::values(random_tensor(f32, {kRows, kColumns}, 16));
+  for (const OwnedTensor* each : {&y.cpp, &y.c}) test::assign(*each, before);
   kernels::per_token_cast_and_cast_back(
       y.cpp, f4_e2m1, {.group = 16, .round_sf = false, .e4m3_sf = true, .least = 2});
   const tw_fake_cast_args fake = {.group = 16, .round_sf = false, .e4m3_sf = true, .least = 2};
   expect_ok(tw_per_token_cast_and_cast_back(InC(y.c), TW_E2M1, &fake, nullptr));
   y.expect_same();
+  for (const OwnedTensor* each : {&y.cpp, &y.c}) test::assign(*each, before);
   kernels::per_token_cast_and_cast_back(y.cpp, f8_e4m3, {.group = 64, .round_sf = true});
   const tw_fake_cast_args rounded = {.group = 64, .round_sf = true};
   expect_ok(tw_per_token_cast_and_cast_back(InC(y.c), TW_E4M3, &rounded, nullptr));
@@ -222,8 +210,8 @@ TEST(Options, OfBlockCasts) {
   const OwnedTensor x = random_tensor(f32, {kRows, kColumns}, 12);
   Twice q(f8_e4m3, {kRows, kColumns}), sf(f32, {2, 8});
   kernels::per_block_cast(x, q.cpp, sf.cpp,
-                          {.rows = 32, .columns = 32, .round_sf = true, .least = 1.9F});
-  const tw_block_cast_args args = {.rows = 32, .columns = 32, .round_sf = true, .least = 1.9F};
+                          {.rows = 32, .columns = 32, .round_sf = true, .least = 100});
+  const tw_block_cast_args args = {.rows = 32, .columns = 32, .round_sf = true, .least = 100};
   expect_ok(tw_per_block_cast(InC(x), InC(q.c), InC(sf.c), &args, nullptr));
   q.expect_same();
   sf.expect_same();
@@ -245,14 +233,14 @@ TEST(Options, OfChannelCasts) {
   kernels::per_channel_cast(x, q.cpp, sf.cpp,
                             {.group = 32,
                              .round_sf = true,
-                             .least = 1.5F,
+                             .least = 100,
                              .x_sf = &x_sf.view(),
                              .x_columns = 32,
                              .index = &index.view()});
   const InC c_x_sf = x_sf, c_index = index;
   const tw_channel_cast_args args = {.group = 32,
                                      .round_sf = true,
-                                     .least = 1.5F,
+                                     .least = 100,
                                      .x_sf = c_x_sf,
                                      .x_columns = 32,
                                      .index = c_index};
