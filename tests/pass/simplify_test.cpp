@@ -91,6 +91,7 @@ TEST(Simplify, DecidesAndReducesComparisons) {
   EXPECT_EQ(simplified("i < 64 && i < 8 && j < 3", "i < 8"), "j < 3");
   EXPECT_EQ(simplified("a < b && a <= b"), "a < b");
   EXPECT_EQ(simplified("given x: u32; x + u32(1) <= x"), "x + 1 <= x");
+  EXPECT_EQ(simplified("given x: u32; x * u32(3528531795)"), "x * 3528531795");
 }
 
 TEST(Simplify, UsesConditionsInTheOperandsThatTheyGuard) {

@@ -213,8 +213,12 @@ Expr Linear::to_expr(DType dtype, SourceLoc where) const {
 
   for (size_t i = 0; i < open.size(); ++i) {
     if (open[i].coefficient == 0) continue;  // written already
-    const bool negative = open[i].coefficient < 0;
-    const uint64_t factor = magnitude(open[i].coefficient);
+    // Alone, a large factor of an unsigned number stays the one multiply that it was.
+    const bool alone = !sum && open.size() == 1 && dtype.is_unsigned_int();
+    const bool negative = open[i].coefficient < 0 && (!alone || open[i].coefficient == -1);
+    const uint64_t factor = negative || open[i].coefficient > 0
+                                ? magnitude(open[i].coefficient)
+                                : static_cast<uint64_t>(open[i].coefficient);
     Expr group = open[i].expr;
     for (size_t j = i + 1; factor != 1 && j < open.size(); ++j) {
       if (magnitude(open[j].coefficient) != factor) continue;
