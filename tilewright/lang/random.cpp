@@ -35,10 +35,10 @@ std::array<Expr, 4> philox(const Operand& key, const Operand& counter,
   constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
   for (uint32_t round = 0; round < 10; ++round) {
     const Operand r0 = key.beside(k0 + round * kWeyl0), r1 = key.beside(k1 + round * kWeyl1);
-    const Expr h0 = mul_high(x[0], kMultiplier0), l0 = x[0] * kMultiplier0;
-    const Expr h1 = mul_high(x[2], kMultiplier1), l1 = x[2] * kMultiplier1;
-    x = {key.beside(key.beside(key.beside(h1) ^ x[1]) ^ r0), key.beside(l1),
-         key.beside(key.beside(key.beside(h0) ^ x[3]) ^ r1), key.beside(l0)};
+    const Operand p0 = key.beside(key.beside(cast(x[0], u64)) * kMultiplier0),
+                  p1 = key.beside(key.beside(cast(x[2], u64)) * kMultiplier1);
+    x = {key.beside(key.beside(high(p1) ^ x[1]) ^ r0), low(p1),
+         key.beside(key.beside(high(p0) ^ x[3]) ^ r1), low(p0)};
   }
   // Bound together, so that the four words are computed once.
   Trace& trace = Trace::in_launch(site);

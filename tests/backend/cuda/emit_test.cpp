@@ -126,6 +126,25 @@ TEST(Emit, TheFormOfAReciprocalFollowsFromItsOperand) {
   EXPECT_THAT(body_of("let y: f32 = rcp(a + exp(a))"), HasSubstr("reciprocal(a + expf(a))"));
 }
 
+TEST(Emit, LogarithmsOfNormalNumbersLeaveOtherCasesOut) {
+  const std::string number = "cast(cast(t, u32), f32)";
+  EXPECT_THAT(body_of("let y: f32 = log(" + number + " * 2.5e-10 + 1.25e-10)"),
+              HasSubstr("log_of_normal("));
+  EXPECT_THAT(body_of("let y: f32 = log(" + number + " * 2.5e-10)"), HasSubstr("logf("));
+  EXPECT_THAT(body_of("let y: f32 = log(a * 2.5e-10 + 1.25e-10)"), HasSubstr("logf("));
+  EXPECT_THAT(body_of("let y: f32 = log(" + number + " * 2.5e-10 + 1e-40)"), HasSubstr("logf("));
+  EXPECT_THAT(body_of("let y: f32 = log(" + number + " * -1.0 + 1.25e-10)"), HasSubstr("logf("));
+}
+
+TEST(Emit, ProductsOf32BitsIn64AreOneInstruction) {
+  EXPECT_THAT(body_of("let y: u64 = cast(cast(t, u32), u64) * u64(3528531795)"),
+              HasSubstr("mul_wide(u32(t), 3528531795u)"));
+  EXPECT_THAT(body_of("let y: u64 = cast(cast(t, u32), u64) * cast(t, u64)"),
+              Not(HasSubstr("mul_wide")));
+  EXPECT_THAT(body_of("let y: u64 = cast(cast(t, u32), u64) * u64(4294967296)"),
+              Not(HasSubstr("mul_wide")));
+}
+
 TEST(Emit, MinAndMaxTakeOneInstructionWhereTheSignOfZeroIsRight) {
   EXPECT_THAT(body_of("let y: f32 = max(0.0, a)"), HasSubstr("fmaxf(0.0f, a)"));
   EXPECT_THAT(body_of("let y: f32 = max(a, 0.0)"), HasSubstr("max_first(a, 0.0f)"));

@@ -56,6 +56,9 @@ inline unsigned __double2uint_rz(double x) { return to_int<unsigned>(x); }
 inline long long __double2ll_rz(double x) { return to_int<long long>(x); }
 inline unsigned long long __double2ull_rz(double x) { return to_int<unsigned long long>(x); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
+inline float __fmaf_rz(float a, float b, float c) {
+  return toward_zero(static_cast<long double>(a) * b + c);
+}
 using std::fmaf;
 inline float fabsf(float x) { return std::fabs(x); }
 inline float __fadd_rn(float a, float b) { return a + b; }

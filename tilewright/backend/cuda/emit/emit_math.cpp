@@ -118,6 +118,23 @@ bool is_well_above_zero(const ir::Expr& e) {
   return sum(0, 1) || sum(1, 0);
 }
 
+/// Whether the value is a positive normal number: a whole number times a constant, plus one.
+bool is_positive_normal(const ir::Expr& e) {
+  const auto constant = [](const ir::Expr& x) {
+    const auto* c = x.try_as<ir::Const>();
+    return c != nullptr && c->f >= 0x1p-126 && c->f <= 0x1p90 ? c->f : 0;
+  };
+  const auto is_scaled = [&](const ir::Expr& x) {
+    const auto* op = x.try_as<ir::Op>();
+    if (op == nullptr || op->code != OpCode::mul || constant(op->args[1]) == 0) return false;
+    const auto* cast = op->args[0].try_as<ir::Cast>();
+    return cast != nullptr && cast->value.dtype() == u32;
+  };
+  const auto* op = e.try_as<ir::Op>();
+  return op != nullptr && e.dtype() == f32 && op->code == OpCode::add && is_scaled(op->args[0]) &&
+         constant(op->args[1]) != 0;
+}
+
 }  // namespace
 
 Text Emitter::float_operation(const ir::Op& op, Exactness exactness) {
@@ -205,6 +222,9 @@ Text Emitter::float_function(const ir::Op& op, Exactness exactness) {
   const bool is_standard = exactness == Exactness::standard && dtype != f64;
   if (op.code == OpCode::rcp && is_standard && is_well_above_zero(op.args[0])) {
     return call("reciprocal_of_large", args);
+  }
+  if (op.code == OpCode::log && is_standard && is_positive_normal(op.args[0])) {
+    return call("log_of_normal", args);
   }
   for (const Function& row : kFunctions) {
     if (row.code != op.code) continue;

@@ -55,6 +55,15 @@ Text join_infix(OpCode code, const Text& a, const Text& b) {
   return infix(a, row->sign, b, row->binding);
 }
 
+/// What a u64 of at most 32 bits is made of, as a u32; null for any other.
+ir::Expr as_u32(const ir::Expr& e) {
+  if (const auto* cast = e.try_as<ir::Cast>()) {
+    return cast->value.dtype() == u32 ? cast->value : ir::Expr();
+  }
+  const auto c = ir::as_int(e);
+  return c && *c >= 0 && *c <= 0xFFFFFFFF ? ir::int_const(u32, *c) : ir::Expr();
+}
+
 }  // namespace
 
 void Emitter::no_form(const ir::Op& op) {
@@ -147,6 +156,12 @@ Text Emitter::integer_operation(const ir::Op& op) {
     case OpCode::mul: {
       // The product of two u16 is no int.
       if (dtype == u16) return result(infix(pattern(0), " * ", arg(1), kProduct));
+      if (dtype == u64) {
+        const ir::Expr a = as_u32(op.args[0]), b = as_u32(op.args[1]);
+        if (a && b && !(a.is<ir::Const>() && b.is<ir::Const>())) {
+          return call("mul_wide", {value(a), value(b)});
+        }
+      }
       const auto [a, b] = operands(op);
       return wrapped(dtype, infix(a, " * ", b, kProduct));
     }

@@ -134,25 +134,40 @@ __device__ __forceinline__ f16 to_f16_rs(f32 x, u32 random) {
   if (x != x) return 0x7FFF;
   return static_cast<f16>(bits_of(x) >> 31 << 15 | round_random<5, 10, 15>(x, random, 0x7BFF));
 }
+//# round_random_few
+// The same for formats of at most 6 mantissa bits. Their subnormal values, 2^16 times as large in
+// units of the smallest, stay below 2^23: a sum with that, toward zero, cuts off what is no unit.
+template <int M, int kBias>
+__device__ __forceinline__ u32 round_random_few(f32 x, u32 random, u32 most) {
+  constexpr int kDiscarded = 23 - M;
+  const u32 r = random & 0xFFFFu;
+  const f32 a = fabsf(x);
+  const u32 normal = ((bits_of(a) + (r << (kDiscarded - 16))) >> kDiscarded) - ((127u - kBias) << M);
+  const f32 scaled = __fmaf_rz(a, f32_of((142u + M + kBias) << 23), 8388608.0f);
+  const u32 tiny = ((bits_of(scaled) & 0x7FFFFFu) + r) >> 16;
+  const u32 whole = a < f32_of((128u - kBias) << 23) ? tiny : normal;
+  return whole < most ? whole : most;
+}
 //# to_bf16_rs
 __device__ __forceinline__ bf16 to_bf16_rs(f32 x, u32 random) {
-  if (x != x) return 0x7FFF;
-  return static_cast<bf16>(bits_of(x) >> 31 << 15 | round_random<8, 7, 127>(x, random, 0x7F7F));
+  const u32 up = ((bits_of(x) & 0x7FFFFFFFu) + (random & 0xFFFFu)) >> 16;
+  const u32 code = bits_of(x) >> 31 << 15 | (up < 0x7F7Fu ? up : 0x7F7Fu);
+  return static_cast<bf16>(x == x ? code : 0x7FFFu);
 }
 //# to_e4m3_rs
 __device__ __forceinline__ e4m3 to_e4m3_rs(f32 x, u32 random) {
-  if (x != x) return 0x7F;
-  return static_cast<e4m3>(bits_of(x) >> 31 << 7 | round_random<4, 3, 7>(x, random, 0x7E));
+  const u32 code = bits_of(x) >> 31 << 7 | round_random_few<3, 7>(x, random, 0x7E);
+  return static_cast<e4m3>(x == x ? code : 0x7Fu);
 }
 //# to_e5m2_rs
 __device__ __forceinline__ e5m2 to_e5m2_rs(f32 x, u32 random) {
-  if (x != x) return 0x7F;
-  return static_cast<e5m2>(bits_of(x) >> 31 << 7 | round_random<5, 2, 15>(x, random, 0x7B));
+  const u32 code = bits_of(x) >> 31 << 7 | round_random_few<2, 15>(x, random, 0x7B);
+  return static_cast<e5m2>(x == x ? code : 0x7Fu);
 }
 //# to_e2m1_rs
 __device__ __forceinline__ e2m1 to_e2m1_rs(f32 x, u32 random) {
-  if (x != x) return 7;
-  return static_cast<e2m1>(bits_of(x) >> 31 << 3 | round_random<2, 1, 1>(x, random, 7));
+  const u32 code = bits_of(x) >> 31 << 3 | round_random_few<1, 1>(x, random, 7);
+  return static_cast<e2m1>(x == x ? code : 7u);
 }
 
 //# to_i8

@@ -107,3 +107,11 @@ __device__ __forceinline__ u32 byte_permute(u32 a, u32 b, u32 selector) {
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(selector));
   return y;
 }
+
+//# mul_wide
+// All bits of the product, by one instruction; NVRTC multiplies halves where it sees 64 bits.
+__device__ __forceinline__ u64 mul_wide(u32 a, u32 b) {
+  u64 y;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(y) : "r"(a), "r"(b));
+  return y;
+}

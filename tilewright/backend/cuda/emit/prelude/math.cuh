@@ -55,6 +55,15 @@ __device__ __forceinline__ f32 reciprocal_of_large(f32 x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 0.125f));
   return y * 0.125f;
 }
+//# log_of_normal
+// logf of a positive normal number, in 16 instructions instead of 25: what it does for others is
+// left out.
+__device__ __forceinline__ f32 log_of_normal(f32 x) {
+  if (x < 1.17549435e-38f) __builtin_unreachable();
+  if (x == 0.0f) __builtin_unreachable();
+  if (bits_of(x) > 0x7F7FFFFFu) __builtin_unreachable();
+  return logf(x);
+}
 //# rcp_fast
 __device__ __forceinline__ f32 rcp_fast(f32 x) {
   f32 y;
