@@ -137,6 +137,14 @@ static void elements(void) {
   for (int i = 0; i < M * K; ++i) wanted_q[i] = e4m3_of(x[i]);
   OK(tw_cast(&F32(x, M, K), &TENSOR(TW_E4M3, q, M, K), NULL));
   SAME(q, wanted_q, M * K);
+  // What e4m3 has, with three bits behind the leading one, stays whatever the bits are.
+  static float few[M * K];
+  for (int i = 0; i < M * K; ++i) {
+    few[i] = (float)(8 + i % 8) * (i % 2 == 0 ? 1 : -1);
+    wanted_q[i] = e4m3_of(few[i]);
+  }
+  OK(tw_stochastic_cast(&F32(few, M, K), &TENSOR(TW_E4M3, q, M, K), NULL));
+  SAME(q, wanted_q, M * K);
   float least = 0;
   OK(tw_least_amax(TW_E4M3, TW_F32, &least));
   CHECK(least == 1e-4F);

@@ -6,6 +6,7 @@
 #include "tests/kernels/factor_tensor.h"
 #include "tests/kernels/tensors.h"
 #include "tests/reference/quant.h"
+#include "tests/reference/stochastic.h"
 #include "tilewright/base/format.h"
 #include "tilewright/kernels/quant.h"
 
@@ -252,6 +253,79 @@ TEST(PerTokenCast, StridedRows) {
   for (const double between : values(sf->slice(1, 2, 2))) ASSERT_EQ(between, 7);
 }
 
+/// Stochastic rounding: scales as without it, codes by the hash of what is rounded.
+void check_random(DType dtype, DType format, int64_t k, int64_t group, Kind kind,
+                  Where where = Where::cpu) {
+  constexpr int64_t kRows = 4;
+  const OwnedTensor x = wild_tensor(dtype, kRows, k), q(format, {kRows, k});
+  std::vector<double> list = values(x);
+  for (double& v : list) v = std::isnan(v) ? 0.5 : v;  // the hash would see which NaN it is
+  test::assign(x, list);
+  const DType sf_dtype = kind == Kind::e4m3 ? f8_e4m3 : f32;
+  const FactorTensor sf(Layout::rows, sf_dtype, kRows, (k + group - 1) / group);
+  kernels::per_token_cast(
+      on(where, x), on(where, q), on(where, sf.view),
+      {.group = group, .round_sf = kind == Kind::power_of_two, .stochastic = true});
+  std::vector<uint8_t> wanted;
+  std::vector<float> factors;
+  const auto n = [](int64_t v) { return static_cast<size_t>(v); };
+  const float least = kernels::least_amax(format, sf_dtype);
+  for (int64_t i = 0; i < kRows; ++i) {
+    std::vector<float> y;
+    for (int64_t first = 0; first < k; first += group) {
+      const std::vector<double> part(list.begin() + i * k + first,
+                                     list.begin() + i * k + std::min(first + group, k));
+      float amax = 0;
+      for (const double v : part) amax = std::max(amax, std::fabs(static_cast<float>(v)));
+      const reference::Scale scale = reference::scale_of(amax, format, kind, least);
+      factors.push_back(scale.sf);
+      for (const double v : part) y.push_back(static_cast<float>(v) * scale.inv);
+    }
+    for (size_t quad = 0; quad < n(k / 4); ++quad) {
+      const std::array<float, 4> four = {y[4 * quad], y[4 * quad + 1], y[4 * quad + 2],
+                                         y[4 * quad + 3]};
+      for (const uint64_t code :
+           reference::stochastic_cast(four, static_cast<uint32_t>(quad), format)) {
+        wanted.push_back(static_cast<uint8_t>(code));
+      }
+    }
+  }
+  EXPECT_EQ(codes(q), test::any_sign(wanted)) << tw::format(
+      "{}: {} to {} [{}, {}], group {}", name_of(where), dtype, format, kRows, k, group);
+  EXPECT_EQ(sf.factors(), factors);
+}
+
+TEST(PerTokenCast, RoundsAtRandom) {
+  for (const DType dtype : {f32, bf16}) {
+    for (const DType format : {f8_e4m3, f4_e2m1}) {
+      for (const Where where : {Where::cpu, Where::twin}) {
+        check_random(dtype, format, 576, 128, Kind::exact, where);
+        check_random(dtype, format, 192, 32, Kind::power_of_two, where);
+        check_random(dtype, format, 200, 16, Kind::e4m3, where);
+      }
+    }
+  }
+}
+
+TEST(PerTokenCast, RoundsCodesAtRandom) {
+  const OwnedTensor x = random_tensor(f8_e4m3, {3, 256}, 3, -6, 6), q(f8_e4m3, {3, 256}),
+                    again(f8_e4m3, {3, 256}), x_sf = test::filled_tensor(f32, {3, 2}, 0.37),
+                    sf(f32, {3, 8});
+  const TokenCastArgs args{
+      .group = 32, .stochastic = true, .x_sf = &x_sf.view(), .x_rows = 1, .x_columns = 128};
+  kernels::per_token_cast(x, q, sf, args);
+  const std::vector<double> in = values(x), out = values(q), factors = values(sf);
+  double sum = 0;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const double wanted = in[i] * 0.37F / factors[i / 32];
+    EXPECT_LE(std::fabs(out[i] - wanted), std::max(std::fabs(wanted) / 8, 0x1p-9) * 1.0001);
+    sum += (out[i] - wanted) / std::max(std::fabs(wanted), 0x1p-6) / 768;
+  }
+  EXPECT_LT(std::fabs(sum), 4 * 0.06 / std::sqrt(768));
+  kernels::per_token_cast(x, again, sf, args);
+  EXPECT_EQ(codes(again), codes(q));
+}
+
 TEST(PerTokenCast, RejectsArgumentsThatDoNotFit) {
   const OwnedTensor x(f32, {4, 200}), q(f8_e4m3, {4, 200}), sf(f32, {4, 2}), h(f16, {4, 200}),
       words(i32, {4, 1}), s8(f8_e4m3, {4, 2});
@@ -270,6 +344,11 @@ TEST(PerTokenCast, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(error(x, q, s8, {.round_sf = true}),
             "per_token_cast: sf is e4m3, which has no room for all powers of two: pass f32 or i32, "
             "or leave round_sf out");
+  const OwnedTensor x6(f32, {4, 6}), q6(f8_e4m3, {4, 6}), sf6(f32, {4, 1});
+  EXPECT_EQ(
+      error(x6, q6, sf6, {.stochastic = true}),
+      "per_token_cast: rows of 6 elements, for stochastic rounding they must be a multiple of "
+      "4");
   const Tensor factors = sf;
   EXPECT_EQ(error(x, q, sf, {.x_sf = &factors}),
             "per_token_cast: x is f32 [4, 200], it must be e4m3 or e2m1");

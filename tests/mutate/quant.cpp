@@ -254,6 +254,23 @@ void add_fake_casts(Cases& cases) {
   }
 }
 
+void add_stochastic_casts(Cases& cases) {
+  for (const auto& [from, to] :
+       {std::pair(f32, bf16), std::pair(f32, f8_e4m3), std::pair(bf16, f8_e4m3)}) {
+    const DType x = from, y = to;
+    cases.add("stochastic_cast", format("{} to {}", x, y), [=](Place& p) {
+      for (const int64_t n : {2048, 2076}) stochastic_cast(p.input(x, {n}), p.output(y, {n}));
+    });
+  }
+  for (const DType dtype : {f8_e4m3, f4_e2m1}) {
+    const DType to = dtype;
+    cases.add("per_token_cast", format("f32 to {} at random", to), [=](Place& p) {
+      per_token_cast(p.input(f32, {5, 96}), p.output(to, {5, 96}), p.output(f32, {5, 3}),
+                     {.group = 32, .stochastic = true});
+    });
+  }
+}
+
 }  // namespace
 
 void add_quant(Cases& cases) {
@@ -264,6 +281,7 @@ void add_quant(Cases& cases) {
   add_lossless_casts(cases);
   add_weight_factors(cases);
   add_fake_casts(cases);
+  add_stochastic_casts(cases);
 }
 
 }  // namespace tw::test

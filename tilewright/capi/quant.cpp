@@ -20,6 +20,7 @@ kernels::TokenCastArgs read_args(Reader& read, const tw_token_cast_args* given) 
   args.x_sf = read.optional("x_sf", c.x_sf);
   args.x_rows = or_default(c.x_rows, args.x_rows);
   args.x_columns = or_default(c.x_columns, args.x_columns);
+  args.stochastic = c.stochastic;
   return args;
 }
 
@@ -184,4 +185,10 @@ tw_status tw_per_token_cast_and_cast_back(const tw_tensor* x, tw_dtype format,
 tw_status tw_cast(const tw_tensor* x, const tw_tensor* y, tw_stream stream) {
   return guarded("cast",
                  [&](Reader& read) { kernels::cast(read("x", x), read("y", y), Stream{stream}); });
+}
+
+tw_status tw_stochastic_cast(const tw_tensor* x, const tw_tensor* y, tw_stream stream) {
+  return guarded("stochastic_cast", [&](Reader& read) {
+    kernels::stochastic_cast(read("x", x), read("y", y), Stream{stream});
+  });
 }

@@ -25,6 +25,7 @@ typedef struct tw_token_cast_args {
   /// columns; 0: 1 and 128.
   const tw_tensor* x_sf;
   int64_t x_rows, x_columns;
+  bool stochastic;  // codes are rounded as by tw_stochastic_cast; k is a multiple of 4
 } tw_token_cast_args;
 
 /// q, sf = x in groups of columns of each row; the last group of a row may be shorter.
@@ -130,6 +131,12 @@ tw_status tw_per_token_cast_and_cast_back(const tw_tensor* x, tw_dtype format,
 /// to infinity, e8m0 is the next power of two. x, y: any one shape at any strides, each f64, f32,
 /// tf32, f16, bf16, e4m3, e5m2 or e8m0; y may be x where both are one dtype.
 tw_status tw_cast(const tw_tensor* x, const tw_tensor* y, tw_stream stream);
+
+/// y = x, each element rounded up or down with the probability of what the other would lose, by
+/// bits that are a hash of four elements and of where they are: the same for the same x. What is
+/// representable stays; all else saturates, infinity too. x, y: any one shape without gaps, of a
+/// multiple of 4 elements; f32 to bf16 or e4m3, or bf16 to e4m3.
+tw_status tw_stochastic_cast(const tw_tensor* x, const tw_tensor* y, tw_stream stream);
 
 #ifdef __cplusplus
 }

@@ -28,9 +28,10 @@ namespace tw::kernels {
 float least_amax(DType format, DType sf);
 
 struct TokenCastArgs {
-  int64_t group = 128;    // columns of a group: 16, 32, 64, 128, or k, all of them
-  bool round_sf = false;  // scale factors are powers of two
-  float least = 0;        // 0: that of least_amax()
+  int64_t group = 128;      // columns of a group: 16, 32, 64, 128, or k, all of them
+  bool round_sf = false;    // scale factors are powers of two
+  float least = 0;          // 0: that of least_amax()
+  bool stochastic = false;  // codes are rounded as by stochastic_cast; k is a multiple of 4
   /// Where x is codes, their factors, one for each block of 1, 32 or 128 rows and 16, 32, 64 or 128
   /// columns. A value is code * factor, rounded to f32; the new code is that of code * (factor *
   /// inverse), and that of 0 for 0.
@@ -140,5 +141,11 @@ void per_token_cast_and_cast_back(const Tensor& x, DType format, const FakeCastA
 /// to infinity, e8m0 is the next power of two. x, y: any one shape at any strides, each f64, f32,
 /// tf32, f16, bf16, e4m3, e5m2 or e8m0; y may be x where both are one dtype.
 void cast(const Tensor& x, const Tensor& y, Stream stream = {});
+
+/// y = x, each element rounded up or down with the probability of what the other would lose, by
+/// bits that are a hash of four elements and of where they are: the same for the same x. What is
+/// representable stays; all else saturates, infinity too. x, y: any one shape without gaps, of a
+/// multiple of 4 elements; f32 to bf16 or e4m3, or bf16 to e4m3.
+void stochastic_cast(const Tensor& x, const Tensor& y, Stream stream = {});
 
 }  // namespace tw::kernels

@@ -8,6 +8,7 @@
 #include "tilewright/kernels/quant.h"
 #include "tilewright/kernels/quant/cast_arguments.h"
 #include "tilewright/kernels/quant/factors.h"
+#include "tilewright/kernels/quant/stochastic.h"
 
 namespace tw::kernels {
 namespace {
@@ -21,7 +22,7 @@ void dataflow(Builder& k, const Case& c) {
   const int64_t width = k.constant("k"), group = k.constant("group");
   // Rows and columns of x that share a factor, if x is scaled itself.
   const int64_t x_rows = k.constant("x_rows"), x_columns = k.constant("x_columns");
-  const bool scaled = x_columns != 0;
+  const bool scaled = x_columns != 0, stochastic = k.constant("stochastic") != 0;
   const int64_t together = k.tunable("together", 1);  // groups of a block
   const Expr m = k.dim("m");
   const Buffer x = k.input("x", x_dtype, {m, width}, {.strides = {k.dim("x_row"), 1}});
@@ -74,8 +75,27 @@ void dataflow(Builder& k, const Case& c) {
     parallel({together, runs}, [&](Expr i, Expr s) {
       by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32)) : inverse(i, 0);
     });
+    if (!stochastic) {
+      parallel(box, [&](Expr i, Expr s, Expr j) {
+        q(row(i), column(i, s) + j) = cast(ieee::mul(v(i, s, j), by(i, s)), format);
+      });
+      return;
+    }
+    const Extents quads = {together, runs, run / kQuad, kQuad};
+    const Buffer parts = fragment(u32, quads, "parts"),
+                 hash = fragment(u32, {together, runs, run / kQuad}, "hash");
+    parallel(box, [&](Expr i, Expr s, Expr j) { v(i, s, j) = ieee::mul(v(i, s, j), by(i, s)); });
+    parallel(quads, [&](Expr i, Expr s, Expr c, Expr r) {
+      parts(i, s, c, r) = random_part(v(i, s, c * kQuad + r), r);
+    });
+    reduce_sum(parts, hash, 3);
+    parallel({together, runs, run / kQuad}, [&](Expr i, Expr s, Expr c) {
+      hash(i, s, c) = random_hash(hash(i, s, c), column(i, s) / kQuad + c);
+    });
     parallel(box, [&](Expr i, Expr s, Expr j) {
-      q(row(i), column(i, s) + j) = cast(ieee::mul(v(i, s, j), by(i, s)), format);
+      q(row(i), column(i, s) + j) = cast(
+          v(i, s, j), format,
+          {.round = Rounding::rs, .rbits = random_bits(format, hash(i, s, j / kQuad), j % kQuad)});
     });
   });
 }
@@ -121,6 +141,8 @@ void run(const Arguments& a, Stream stream) {
              "{}: the group is {}, it must be 16, 32, 64, 128, or a row of {}", f, o.group, k);
   TW_REQUIRE(k % 2 == 0 || a.format != f4_e2m1,
              "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
+  TW_REQUIRE(k % kQuad == 0 || !o.stochastic,
+             "{}: rows of {} elements, for stochastic rounding they must be a multiple of 4", f, k);
   if (scaled) {
     check_dtype(f, x, {f8_e4m3, f4_e2m1});
     const auto one_of = [](int64_t v, std::initializer_list<int64_t> all) {
@@ -154,6 +176,7 @@ void run(const Arguments& a, Stream stream) {
       kernel()({a.x.dtype(), a.format, factors.dtype(), scaled ? x_factors.dtype() : f32},
                {{"part", static_cast<int64_t>(a.part)},
                 {"kind", static_cast<int64_t>(kind_of(o.round_sf, a.sf.dtype()))},
+                {"stochastic", o.stochastic},
                 {"k", k},
                 {"group", o.group},
                 {"x_rows", scaled ? o.x_rows : 0},
