@@ -15,6 +15,7 @@ int main(void) {
   test_moe_layout();
   test_norm();
   test_quant();
+  test_rand();
   test_rows();
   test_transform();
   printf("%d of %d checks failed\n", checks_failed, checks_made);

@@ -176,6 +176,10 @@ void test_null(void) {
   NO(top_k, x, NULL, &t, &t, NULL);
   NO(top_k, values, &t, NULL, &t, NULL);
   NO(top_k, indices, &t, &t, NULL, NULL);
+  NO(randn, y, NULL, NULL, NULL);
+  NO(randn_words, words, 1, 1, NULL);
+  NO(stochastic_cast, x, NULL, &t, NULL);
+  NO(stochastic_cast, y, &t, NULL, NULL);
   NO(apply_rotary, x, NULL, &t, NULL, NULL);
   NO(apply_rotary, cos_sin, &t, NULL, NULL, NULL);
   NO(get_fused_mapping, expert_end, &t, 1, &(tw_fused_mapping){&t, &t, &t, &t, &t, NULL, &t}, &t,

@@ -72,5 +72,6 @@ void test_moe_layout(void);
 void test_norm(void);
 void test_null(void);
 void test_quant(void);
+void test_rand(void);
 void test_rows(void);
 void test_transform(void);

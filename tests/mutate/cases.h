@@ -53,6 +53,7 @@ void add_quant(Cases& cases);        // quant.h
 void add_products(Cases& cases);     // gemm.h
 void add_attention(Cases& cases);    // attention.h
 void add_rotary(Cases& cases);       // transform.h
+void add_random(Cases& cases);       // rand.h
 void add_gates(Cases& cases);        // moe.h: what chooses experts
 void add_layouts(Cases& cases);      // moe.h: what counts them, and rows laid out by them
 

@@ -12,7 +12,7 @@ namespace tw::test {
 std::vector<LibraryCase> library_cases() {
   Cases cases;
   for (const auto add : {add_elementwise, add_norms, add_folds, add_rows, add_quant, add_products,
-                         add_attention, add_rotary, add_gates, add_layouts}) {
+                         add_attention, add_rotary, add_random, add_gates, add_layouts}) {
     add(cases);
   }
   return std::move(cases.all_);

@@ -12,6 +12,7 @@
 #include "tilewright/capi/norm.h"         // IWYU pragma: export
 #include "tilewright/capi/pool.h"         // IWYU pragma: export
 #include "tilewright/capi/quant.h"        // IWYU pragma: export
+#include "tilewright/capi/rand.h"         // IWYU pragma: export
 #include "tilewright/capi/reduce.h"       // IWYU pragma: export
 #include "tilewright/capi/scan.h"         // IWYU pragma: export
 #include "tilewright/capi/select.h"       // IWYU pragma: export

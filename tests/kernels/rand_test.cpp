@@ -1,0 +1,126 @@
+#include "tests/reference/rand.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/devices.h"
+#include "tests/kernels/tensors.h"
+#include "tests/reference/tolerance.h"
+#include "tilewright/base/format.h"
+#include "tilewright/kernels/rand.h"
+
+namespace tw {
+namespace {
+
+using kernels::RandnArgs;
+using test::error_of;
+using test::on;
+using test::values;
+using test::Where;
+
+void check(DType dtype, const Shape& shape, const RandnArgs& args = {}, Where where = Where::cpu) {
+  const OwnedTensor y = test::filled_tensor(dtype, shape, 77);
+  kernels::randn(on(where, y), args);
+  const int64_t groups = std::min<int64_t>((y->numel() + 255) / 256, args.most_groups);
+  // The angle is rounded to f32 where it is up to 2 pi.
+  test::expect_close(y, reference::randn(y->numel(), args.seed, args.offset, groups),
+                     reference::unit_roundoff(dtype) + 4e-7, 4e-6,
+                     format("{}: {} {}", name_of(where), dtype, shape));
+}
+
+TEST(Randn, IsTheReference) {
+  for (const DType dtype : {f32, bf16, f16}) {
+    for (const int64_t n : {0, 1, 3, 255, 256, 257, 1000, 5000}) check(dtype, {n}, {.seed = 5});
+    check(dtype, {}, {.seed = 1});
+    check(dtype, {3, 50, 7}, {.seed = ~uint64_t{0}, .offset = ~uint64_t{3}});
+    // Several steps of the same streams, and of a number of groups that blocks don't share out.
+    for (const int64_t groups : {1, 3, 4, 9}) {
+      check(dtype, {20001}, {.seed = 3, .offset = 1 << 20, .most_groups = groups});
+    }
+  }
+}
+
+TEST(Randn, OnThreads) {
+  const test::AlsoToCubin cubins;
+  for (const DType dtype : {f32, bf16, f16}) {
+    for (const int64_t n : {1, 257, 1500}) check(dtype, {n}, {.seed = 5}, Where::twin);
+    for (const int64_t groups : {1, 5}) {
+      check(dtype, {9000}, {.seed = 7, .offset = 8, .most_groups = groups}, Where::twin);
+    }
+  }
+}
+
+TEST(Randn, TheExampleOfItsContract) {
+  const OwnedTensor y(f32, {6});
+  kernels::randn(y, {.seed = 0});
+  test::expect_close(y, {-0.92466, -0.42534, -2.64385, 0.14518, -0.12087, -0.57973}, 0, 5e-6, "");
+}
+
+TEST(Randn, CallsGoOnWhereTheOneBeforeEnded) {
+  // A call of all is two calls, the second from where the first one's words end.
+  const OwnedTensor all(f32, {8192}), half(f32, {4096});
+  kernels::randn(all, {.seed = 9, .most_groups = 4});
+  for (const int64_t part : {0, 1}) {
+    kernels::randn(half, {.seed = 9,
+                          .offset = static_cast<uint64_t>(part) * kernels::randn_words(4096, 4),
+                          .most_groups = 4});
+    EXPECT_EQ(values(half), values(all->slice(0, part * 4096, 4096)));
+  }
+  EXPECT_EQ(kernels::randn_words(0, 4), 0U);
+  EXPECT_EQ(kernels::randn_words(1, 4), 4U);
+  EXPECT_EQ(kernels::randn_words(4096, 4), 4U);
+  EXPECT_EQ(kernels::randn_words(4097, 4), 8U);
+  EXPECT_EQ(kernels::randn_words(8192 * 7168, 1056), 220U);
+}
+
+TEST(Randn, IsDistributedAsItSays) {
+  constexpr int64_t kCount = 1 << 20;
+  const double n = kCount;
+  for (const DType dtype : {f32, bf16}) {
+    const OwnedTensor y(dtype, {kCount});
+    kernels::randn(y, {.seed = 11, .most_groups = 16});
+    std::vector<double> z = values(y);
+    double mean = 0, square = 0, neighbors = 0, steps = 0;
+    for (size_t i = 0; i < z.size(); ++i) {
+      mean += z[i] / n;
+      square += z[i] * z[i] / n;
+      neighbors += z[i] * z[(i + 1) % z.size()] / n;
+      steps += z[i] * z[(i + 4096) % z.size()] / n;
+    }
+    const double root = std::sqrt(n);
+    EXPECT_LE(std::fabs(mean), 5 / root);
+    EXPECT_LE(std::fabs(square - mean * mean - 1), 8 / root);
+    EXPECT_LE(std::fabs(neighbors), 5 / root);
+    EXPECT_LE(std::fabs(steps), 5 / root);
+    if (dtype != f32) continue;  // bf16 has few values: its steps are larger than the bound
+    // Kolmogorov and Smirnov: 1.95 is passed by one of a thousand seeds.
+    std::sort(z.begin(), z.end());
+    double largest = 0;
+    for (size_t i = 0; i < z.size(); ++i) {
+      const double wanted = std::erfc(-z[i] / std::sqrt(2.0)) / 2, at = static_cast<double>(i);
+      largest = std::max({largest, std::fabs(wanted - at / n), std::fabs(wanted - (at + 1) / n)});
+    }
+    EXPECT_LE(largest * root, 1.95);
+  }
+}
+
+TEST(Randn, RejectsArgumentsThatDoNotFit) {
+  const OwnedTensor y(f32, {3, 4}), i(i32, {3});
+  EXPECT_EQ(error_of([&] { kernels::randn(i); }),
+            "randn: y is i32 [3], it must be f32, bf16 or f16");
+  EXPECT_EQ(error_of([&] { kernels::randn(y->transpose(0, 1)); }),
+            "randn: y is f32 [4, 3] strides [1, 4], it must be contiguous");
+  EXPECT_EQ(error_of([&] { kernels::randn(y, {.offset = 6}); }),
+            "randn: the offset is 6, it must be a multiple of 4");
+  EXPECT_EQ(error_of([&] { kernels::randn(y, {.most_groups = 0}); }),
+            "randn: most_groups is 0, it must be 1 to 16777216");
+  EXPECT_EQ(error_of([&] { kernels::randn_words(-1, 4); }),
+            "randn_words: numel is -1, it must not be negative");
+  EXPECT_EQ(error_of([&] { kernels::randn_words(1, -4); }),
+            "randn_words: most_groups is -4, it must be 1 to 16777216");
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,24 @@
+// Calls of generators of random numbers.
+#include "tilewright/kernels/rand.h"
+
+#include <utility>
+
+#include "tests/mutate/cases.h"
+#include "tilewright/base/format.h"
+
+namespace tw::test {
+
+using namespace kernels;
+
+void add_random(Cases& cases) {
+  for (const DType dtype : {f32, bf16}) {
+    cases.add("randn", format("{}", dtype), [=](Place& p) {
+      // Blocks of 1024 streams that are whole, and of fewer; several steps; ends within a vector.
+      for (const auto& [n, groups] : {std::pair(8195, 4), std::pair(4101, 5), std::pair(3, 1)}) {
+        randn(p.output(dtype, {n}), {.seed = 3, .offset = 1 << 10, .most_groups = groups});
+      }
+    });
+  }
+}
+
+}  // namespace tw::test

@@ -1,0 +1,127 @@
+// y = standard normals.
+// Bound by instructions: ten rounds of two multiplies and two logic operations make four words,
+// which become normals by two logarithms, roots, sines and cosines.
+#include <algorithm>
+#include <array>
+
+#include "tilewright/jit/jit.h"
+#include "tilewright/kernels/check.h"
+#include "tilewright/kernels/rand.h"
+#include "tilewright/lang/lang.h"
+
+namespace tw::kernels {
+namespace {
+
+constexpr int64_t kGroup = 256;  // streams that torch gives to a block
+
+/// Two normals of two words, by the operations of cuRAND: its sine and cosine are those of the
+/// hardware. The root is rounded to the nearest, here by a step from the hardware's reciprocal,
+/// which needs no branch: its argument is 0 or well inside of the normal numbers.
+std::array<Expr, 2> normals(const Expr& word0, const Expr& word1, bool hardware) {
+  constexpr float kTurn = 0x1.921fb6p-30F;  // 2 pi / 2^32
+  const Expr square = let(log(uniform(word0)) * -2.0F);
+  const Expr angle = let(ieee::fma(cast(word1, f32), kTurn, kTurn / 2));
+  Expr radius;
+  if (hardware) {
+    const Expr inverse = let(fast::rsqrt(max(square, 1e-20F)));
+    const Expr root = let(ieee::mul(square, inverse));
+    radius = let(ieee::fma(ieee::fma(-root, root, square), ieee::mul(inverse, 0.5F), root));
+  } else {
+    radius = let(sqrt(square));
+  }
+  const auto scaled = [&](const Expr& x) { return ieee::fma(radius, x, 0.0F); };  // no -0
+  if (hardware) return {scaled(fast::sin(angle)), scaled(fast::cos(angle))};
+  return {scaled(sin(angle)), scaled(cos(angle))};
+}
+
+// A block has some neighboring streams of a step, or of several. What is behind y is not stored.
+void dataflow(Builder& k, const Case& c) {
+  const bool hardware = k.constant("hardware") != 0;
+  const int64_t width = k.tunable("width", 1024), depth = k.tunable("depth", 1);
+  const Expr n = k.dim("n");
+  const Buffer y = k.inout("y", c.dtype(0), {n});
+  relaxed_global(y);  // each element is written once
+  const Expr seed = k.scalar("seed", i64), first_block = k.scalar("block", i64),
+             groups = k.scalar("groups", i64);
+  const Expr streams = groups * kGroup, parts = cdiv(groups, width / kGroup);
+  k.launch({parts * cdiv(n, streams * (4 * depth))}, [&](Expr block) {
+    const Expr row = let(block / parts), stream = let((block - row * parts) * width);
+    serial(depth, [&](Expr d) {
+      const Expr step = let(row * depth + d);
+      std::array<Buffer, 4> z;
+      for (Buffer& each : z) each = fragment(f32, {width}, "z");
+      parallel({width}, [&](Expr j) {
+        const auto words = philox(cast(seed, u64), cast(first_block + step, u64),
+                                  cast(cast(stream + j, u32), u64));
+        const auto a = normals(words[0], words[1], hardware),
+                   b = normals(words[2], words[3], hardware);
+        z[0](j) = a[0];
+        z[1](j) = a[1];
+        z[2](j) = b[0];
+        z[3](j) = b[1];
+      });
+      const auto store = [&](bool all) {
+        for (int64_t w = 0; w < 4; ++w) {
+          const Buffer& from = z[static_cast<size_t>(w)];
+          const Expr first = let((step * 4 + w) * streams + stream);
+          if (all) assume(0 <= first && first + width <= n);
+          parallel({width}, [&](Expr j) {
+            const auto put = [&] { y(first + j) = cast(from(j), c.dtype(0)); };
+            all ? put() : if_(stream + j < streams, put);
+          });
+        }
+      };
+      // Most blocks are inside: one look for all of their elements.
+      const Expr last = (step * 4 + 3) * streams + stream;
+      if_(
+          stream + width <= streams && last + width <= n, [&] { store(true); },
+          [&] { store(false); });
+    });
+  });
+}
+
+const Jit& kernel() {
+  static const Jit jit(
+      define_kernel("randn", dataflow).schedule("cuda", [](Schedule& s, const Case&) {
+        s.threads(128).set("depth", 2);
+      }));
+  return jit;
+}
+
+void check_groups(const char* function, int64_t most_groups) {
+  constexpr int64_t kMost = (int64_t{1} << 32) / kGroup;
+  TW_REQUIRE(most_groups >= 1 && most_groups <= kMost, "{}: most_groups is {}, it must be 1 to {}",
+             function, most_groups, kMost);
+}
+
+int64_t groups_of(int64_t numel, int64_t most_groups) {
+  return std::min(most_groups, (numel + kGroup - 1) / kGroup);
+}
+
+}  // namespace
+
+uint64_t randn_words(int64_t numel, int64_t most_groups) {
+  TW_REQUIRE(numel >= 0, "randn_words: numel is {}, it must not be negative", numel);
+  check_groups("randn_words", most_groups);
+  if (numel == 0) return 0;
+  const int64_t at_once = 4 * kGroup * groups_of(numel, most_groups);
+  return static_cast<uint64_t>((numel - 1) / at_once + 1) * 4;
+}
+
+void randn(const Tensor& y, const RandnArgs& args, Stream stream) {
+  constexpr const char* f = "randn";
+  check_dtype(f, {"y", y}, {f32, bf16, f16});
+  TW_REQUIRE(y.is_compact(), "{}: y is {}, it must be contiguous", f, y);
+  TW_REQUIRE(args.offset % 4 == 0, "{}: the offset is {}, it must be a multiple of 4", f,
+             args.offset);
+  check_groups(f, args.most_groups);
+  const int64_t n = y.numel();
+  if (n == 0) return;
+  const bool hardware = y.device().kind == DeviceKind::cuda;
+  kernel()({y.dtype()}, {{"hardware", hardware}}, y.device().kind)
+      .launch(stream,
+              {Tensor(y.data(), y.dtype(), {n}, y.device()), static_cast<int64_t>(args.seed),
+               static_cast<int64_t>(args.offset / 4), groups_of(n, args.most_groups)});
+}
+
+}  // namespace tw::kernels
