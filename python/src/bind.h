@@ -31,6 +31,7 @@ void bind_move(nb::module_& m);
 void bind_norm(nb::module_& m);
 void bind_pool(nb::module_& m);
 void bind_quant(nb::module_& m);
+void bind_rand(nb::module_& m);
 void bind_reduce(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_select(nb::module_& m);

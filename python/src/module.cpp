@@ -78,6 +78,7 @@ NB_MODULE(_tilewright, m) {
   bind_norm(m);
   bind_pool(m);
   bind_quant(m);
+  bind_rand(m);
   bind_reduce(m);
   bind_scan(m);
   bind_select(m);

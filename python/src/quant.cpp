@@ -8,11 +8,15 @@ namespace {
 
 nb::any per_token_cast(nb::handle x, const std::string& fmt, int64_t group,
                        const std::optional<Block>& x_block, bool columns, bool round, bool packed,
-                       bool e4m3, nb::handle out, float least, const Dtype& dtype) {
+                       bool e4m3, bool stochastic, nb::handle out, float least,
+                       const Dtype& dtype) {
   constexpr const char* f = "per_token_cast";
   Call call(f, dtype);
   const DType to = format_named(f, fmt);
-  kernels::TokenCastArgs args{.group = group, .round_sf = round, .least = checked_least(f, least)};
+  kernels::TokenCastArgs args{.group = group,
+                              .round_sf = round,
+                              .least = checked_least(f, least),
+                              .stochastic = stochastic};
   const bool is_pair = nb::isinstance<nb::tuple>(x);
   TW_REQUIRE(is_pair == x_block.has_value(),
              "{}: x_block_size is for x that is a tuple of codes and scale factors, and only then",
@@ -73,15 +77,16 @@ void bind_quant(nb::module_& m) {
   m.def(
       "per_token_cast", &per_token_cast, "x"_a, "fmt"_a, "num_per_channels"_a,
       "x_block_size"_a = nb::none(), "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,
-      "use_packed_ue8m0"_a = false, "use_e4m3_sf"_a = false, nb::kw_only(), "out"_a = nb::none(),
-      "least"_a = 0.0f, "dtype"_a = nb::none(),
+      "use_packed_ue8m0"_a = false, "use_e4m3_sf"_a = false, "stochastic_cast"_a = false,
+      nb::kw_only(), "out"_a = nb::none(), "least"_a = 0.0f, "dtype"_a = nb::none(),
       "Codes and scale factors (q, sf) of x [m, k] in groups of 16, 32, 64, 128 or k columns;\n"
       "x is about code * sf. fmt: 'e4m3', or 'e2m1', two codes in an int8. sf: f32\n"
       "[m, ceil(k / group)]; e4m3 with use_e4m3_sf; four biased exponents in an int32 with\n"
       "use_packed_ue8m0, which needs round_sf, factors that are powers of two; with\n"
       "use_tma_aligned_col_major_sf column by column. x may be a tuple (q, sf) with a factor for\n"
       "each block of x_block_size = (rows, columns). out: (q, sf), either may be None. The\n"
-      "largest magnitude of a group counts as no less than least (0: the format's own).");
+      "largest magnitude of a group counts as no less than least (0: the format's own). With\n"
+      "stochastic_cast codes are rounded as by that function.");
   m.def("per_token_cast_with_sf_only", &per_token_cast_with_sf_only, "x"_a, "fmt"_a,
         "num_per_channels"_a, "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,
         "use_packed_ue8m0"_a = false, "use_e4m3_sf"_a = false, nb::kw_only(),
@@ -102,6 +107,19 @@ void bind_quant(nb::module_& m) {
       "x"_a, "to"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
       "x in another dtype (f64, f32, tf32, f16, bf16, e4m3, e5m2, e8m0), rounded to the nearest\n"
       "even; e4m3 and e5m2 saturate, e8m0 is the next power of two.");
+  m.def(
+      "stochastic_cast",
+      [](const Array& x_, const std::string& to, const MaybeArray& out, const Dtype& dtype) {
+        Call call("stochastic_cast", dtype);
+        const Tensor x = call.input("x", x_);
+        const Tensor y = call.output("out", out, dtype_named(to), x.shape());
+        call.run([&](Stream stream) { kernels::stochastic_cast(x, y, stream); });
+        return call.result();
+      },
+      "x"_a, "to"_a, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
+      "x, f32 or bf16 without gaps and of a multiple of 4 elements, in bf16 or e4m3, rounded up "
+      "or\n"
+      "down with the probability of what the other would lose, by bits that are a hash of x.");
 }
 
 }  // namespace tw::python

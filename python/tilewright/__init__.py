@@ -12,7 +12,7 @@ kernels compile and run; all functions can be called from several threads.
 
 from typing import Any, Protocol
 
-from . import moe, quant, transform
+from . import moe, quant, rand, transform
 from ._tilewright import (
     CallTime,
     Kernel,
@@ -96,6 +96,7 @@ __all__ = [
     "per_block_cast",
     "per_token_cast",
     "quant",
+    "rand",
     "relu",
     "residual_layer_norm",
     "residual_rms_norm",

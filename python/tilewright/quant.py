@@ -16,6 +16,7 @@ from ._tilewright import (
     per_token_cast_back,
     per_token_cast_with_precomputed_sf,
     per_token_cast_with_sf_only,
+    stochastic_cast,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "per_token_cast_back",
     "per_token_cast_with_precomputed_sf",
     "per_token_cast_with_sf_only",
+    "stochastic_cast",
 ]

@@ -8,15 +8,16 @@ run on the current stream and can be part of a CUDA graph. They compute what the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import torch
 
 import tilewright as tw
-from tilewright import moe, transform
+from tilewright import moe, rand, transform
 
-__all__ = ["operators"]
+__all__ = ["operators", "randn"]
 
 _library = torch.library.Library("tilewright", "DEF")
 _names: list[str] = []
@@ -170,9 +171,14 @@ def _factors(
 _define(
     "per_token_cast(Tensor x, str fmt, int num_per_channels, "
     "bool use_tma_aligned_col_major_sf=False, bool round_sf=False, bool use_packed_ue8m0=False, "
-    "bool use_e4m3_sf=False) -> (Tensor, Tensor)",
+    "bool use_e4m3_sf=False, bool stochastic_cast=False) -> (Tensor, Tensor)",
     lambda x, fmt, group, *flags: tw.per_token_cast(x, fmt, group, None, *flags),
-    lambda x, fmt, group, *flags: (_codes(x, fmt), _factors(x, (1, group), *flags)),
+    lambda x, fmt, group, *flags: (_codes(x, fmt), _factors(x, (1, group), *flags[:4])),
+)
+_define(
+    "stochastic_cast(Tensor x, ScalarType to) -> Tensor",
+    lambda x, to: tw.quant.stochastic_cast(x, _NAMES[to]),
+    lambda x, to: x.new_empty(x.shape, dtype=to),
 )
 _define(
     "per_block_cast(Tensor x, str fmt, int block_rows, int block_columns, "
@@ -305,6 +311,77 @@ _define(
     transform.apply_rotary,
     lambda *_arguments, **_options: None,
 )
+
+
+# ---- random numbers ----
+def _fill(out: torch.Tensor, seed: int, offset: int = 0, most_groups: int = 1056) -> None:
+    rand.randn(out, seed % 2**64, offset, most_groups)
+
+
+_define(
+    "randn(Tensor(a!) out, int seed, int offset=0, int most_groups=1056) -> ()",
+    _fill,
+    lambda *_arguments: None,
+)
+
+
+def _groups(device: torch.device) -> int:
+    """Of 256 streams, as many as torch has at most."""
+    properties = torch.cuda.get_device_properties(device)
+    return properties.multi_processor_count * (properties.max_threads_per_multi_processor // 256)
+
+
+@cache
+def _are_those_of_torch(device: torch.device) -> bool:
+    """Whether this release of torch numbers its normals as tilewright does: it promises nothing."""
+    groups = _groups(device)
+    generator = torch.Generator(device).manual_seed(1)
+    for size in (1000, 1024 * groups + 1000):
+        offset = generator.get_offset()
+        wanted = torch.randn(size, device=device, generator=generator)
+        found = rand.randn(torch.empty_like(wanted), 1, offset, groups)
+        if generator.get_offset() != offset + rand.randn_words(size, groups):
+            return False
+        if not torch.equal(found, wanted):
+            return False
+    return True
+
+
+def randn(
+    *size: int,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    generator: torch.Generator | None = None,
+) -> torch.Tensor:
+    """`torch.randn`, bit for bit, and leaves the generator as that does.
+
+    Large ones on an NVIDIA GPU are made by tilewright, in two thirds of the time or less. What it
+    can't make is left to torch: other dtypes and devices, graphs and compiled functions, 2 GiB and
+    more, and all where a release of torch has other numbers.
+    """
+    where = torch.get_default_device() if device is None else torch.device(device)
+    kind = torch.get_default_dtype() if dtype is None else dtype
+    shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    count = math.prod(shape)
+    ours = (
+        where.type == "cuda"
+        and kind in (torch.float32, torch.bfloat16, torch.float16)
+        and 2**16 <= count < 2**31 // kind.itemsize
+        and not torch.compiler.is_compiling()
+        and not torch.cuda.is_current_stream_capturing()
+    )
+    if ours:
+        index = torch.cuda.current_device() if where.index is None else where.index
+        where = torch.device("cuda", index)
+        ours = _are_those_of_torch(where)
+    if not ours:
+        return torch.randn(shape, dtype=dtype, device=device, generator=generator)
+    state = torch.cuda.default_generators[where.index] if generator is None else generator
+    out = torch.empty(shape, dtype=kind, device=where)
+    groups, offset = _groups(where), state.get_offset()
+    rand.randn(out, state.initial_seed() % 2**64, offset, groups)
+    state.set_offset(offset + rand.randn_words(count, groups))
+    return out
 
 
 # ---- mixture of experts ----

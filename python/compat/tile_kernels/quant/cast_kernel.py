@@ -16,11 +16,11 @@ _NAMES = {
 
 
 def cast(x: Tensor, dtype: torch.dtype, stochastic_rounding: bool = False) -> Tensor:
-    """x in another dtype, to the nearest even; e4m3 and e5m2 saturate."""
+    """x in another dtype, to the nearest even; e4m3 and e5m2 saturate. With stochastic_rounding up
+    or down at random, as often as the value demands: f32 to bf16 and to e4m3, bf16 to e4m3."""
     for name, given in (("x", x.dtype), ("dtype", dtype)):
         require(given in _NAMES, f"cast: {name} is {given}, it must be one of {[*_NAMES]}")
     strides = [*x.stride()]
     require(x.is_contiguous(), f"cast: x is {[*x.shape]} with strides {strides}, not contiguous")
-    return _native.quant.cast(
-        x, _NAMES[dtype], **({"stochastic_rounding": True} if stochastic_rounding else {})
-    )
+    convert = _native.quant.stochastic_cast if stochastic_rounding else _native.quant.cast
+    return convert(x, _NAMES[dtype])

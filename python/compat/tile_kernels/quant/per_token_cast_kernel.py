@@ -31,9 +31,9 @@ def per_token_cast(
         round_sf,
         use_packed_ue8m0,
         use_e4m3_sf,
+        stochastic_cast,
         out=out,
         least=least_amax("per_token_cast", fmt, use_e4m3_sf),
-        **({"stochastic_cast": True} if stochastic_cast else {}),
     )
 
 
