@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "tests/kernels/tensors.h"
 #include "tests/mutate/cases.h"
@@ -98,7 +101,7 @@ void add_choices(Cases& cases) {
   for (const int64_t summands : {1, 2}) {
     cases.add("topk_sum_and_topk_group_idx", format("{} of a group", summands), [=](Place& p) {
       // A block that is whole, and one that isn't.
-      for (const auto& [t, g, n] : {Sizes{31, 8, 9}, {67, 5, 4}, {5, 12, 32}}) {
+      for (const auto& [t, g, n] : {Sizes{31, 8, 9}, {28, 8, 9}, {67, 5, 4}, {5, 12, 32}}) {
         const Tensor scores = keys(p, t, g * n), signs = p.input(f32, {t, g * n}, -3, -2);
         for (int64_t i = 0; i < t; ++i) {  // groups of -0 and, further on, of 0
           for (int64_t j = 0; j < n; ++j) {
@@ -111,7 +114,11 @@ void add_choices(Cases& cases) {
           const int64_t first = i % n, second = (first + 1 + i * 5 % (n - 1)) % n;
           for (const int64_t j : {first, second}) set(pairs, i / g, i % g * n + j, 5);
         }
-        for (const Tensor& all : {scores, signs, pairs}) {
+        const Tensor singles = p.input(f32, {t, g * n}, -3, -2);  // one of each group is
+        for (int64_t i = 0; i < t * g; ++i) {
+          set(singles, i / g, i % g * n + i * 5 % n, static_cast<double>(5 + i * 7 % g));
+        }
+        for (const Tensor& all : {scores, signs, pairs, singles}) {
           topk_sum_and_topk_group_idx(all.reshape({t, g, n}), summands, p.output(i64, {t, 4}));
         }
       }
@@ -128,11 +135,16 @@ void add_choices(Cases& cases) {
   });
 }
 
+/// What the host checks of arguments that a call may leave out.
+const std::vector<std::string> kOptional = {"masks == 0 || masks == t",
+                                            "fixes == 0 || fixes == t && unmapped == t",
+                                            "unmapped == 0 || unmapped == t"};
+
 void add_topk_gates(Cases& cases) {
   cases.add("moe_topk_gate_forward", "all options", [](Place& p) {
-    for (const auto& [t, e, k] : kSizes) {
-      const Tensor masked = flags(p, t, 0, 4), forced = flags(p, t, 1, 4),
-                   fixed = flags(p, t, 2, 4), image = flags(p, t, 1, 2);
+    for (const auto& [t, e, k] : {Sizes{12, 20, 3}, {17, 20, 3}, {13, 264, 5}, {13, 40, 9}}) {
+      const Tensor masked = flags(p, t, 1, 4), forced = flags(p, t, 0, 4),
+                   fixed = flags(p, t, 2, 4), image = flags(p, t, 0, 3);
       const Tensor mask = p.holding(bool_, {t}, [&] {
         std::vector<double> list = values(masked);
         for (double& flag : list) flag = 1 - flag;
@@ -141,6 +153,22 @@ void add_topk_gates(Cases& cases) {
       const Tensor bias = p.input(f32, {e}), image_bias = p.input(f32, {e});
       const auto [places, counts] = duplicates(p, e + 1);
       const Tensor unmapped = given_experts(p, t, e, k), scores = p.output(f32, {t, e});
+      const MoeTopkGateArgs all = {.num_shared_experts = 1,
+                                   .routed_scaling_factor = 1.5F,
+                                   .mask = &mask,
+                                   .bias = &bias,
+                                   .image_bias = &image_bias,
+                                   .image_token_mask = &image,
+                                   .fix_routing_mask = &fixed,
+                                   .to_physical_map = &places,
+                                   .logical_count = &counts,
+                                   .ep_rank = 3,
+                                   .unmapped_topk_idx = &unmapped,
+                                   .force_random = &forced,
+                                   .scores = &scores};
+      const auto run = [&, t = t, k = k](const Tensor& logits, const MoeTopkGateArgs& args) {
+        moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}), args);
+      };
       // Logits that don't count aren't finite; above 88.7 exp isn't.
       const Tensor logits = p.input(f32, {t, e}, -4, 4);
       for (int64_t i = 0; i < t; ++i) {
@@ -149,22 +177,34 @@ void add_topk_gates(Cases& cases) {
           if (i % 4 >= 2 && (i + j) % 5 == 0) set(logits, i, j, static_cast<double>(89 + j));
         }
       }
-      moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}),
-                            {.num_shared_experts = 1,
-                             .routed_scaling_factor = 1.5F,
-                             .mask = &mask,
-                             .bias = &bias,
-                             .image_bias = &image_bias,
-                             .image_token_mask = &image,
-                             .fix_routing_mask = &fixed,
-                             .to_physical_map = &places,
-                             .logical_count = &counts,
-                             .ep_rank = 3,
-                             .unmapped_topk_idx = &unmapped,
-                             .force_random = &forced,
-                             .scores = &scores});
+      run(logits, all);
+      if (t == 12) continue;  // the last block is whole, so that rows behind it show
+      const auto without = [&, t = t, e = e](const std::function<void(MoeTopkGateArgs&)>& leave) {
+        MoeTopkGateArgs some = all;
+        leave(some);
+        run(p.input(f32, {t, e}, -4, 4), some);
+      };
+      without([](MoeTopkGateArgs& a) { a.mask = nullptr; });
+      without([](MoeTopkGateArgs& a) { a.force_random = nullptr; });
+      without([](MoeTopkGateArgs& a) { a.fix_routing_mask = nullptr; });
+      without(
+          [](MoeTopkGateArgs& a) { a.fix_routing_mask = nullptr, a.unmapped_topk_idx = nullptr; });
+      without([](MoeTopkGateArgs& a) { a.image_bias = nullptr, a.image_token_mask = nullptr; });
+      without([](MoeTopkGateArgs& a) { a.bias = nullptr; });
+      without([](MoeTopkGateArgs& a) { a.scores = nullptr; });
+      without([](MoeTopkGateArgs& a) { a.to_physical_map = nullptr, a.logical_count = nullptr; });
+      // All tokens choose by their biases.
+      without([](MoeTopkGateArgs& a) {
+        a.mask = nullptr, a.force_random = nullptr, a.fix_routing_mask = nullptr;
+      });
     }
   });
+  cases.last().facts = kOptional;
+  for (const char* each : {"forces == 0 || forces == t", "scored == 0 || scored == t",
+                           "images == 0 && image_biases == 0 || images == t && image_biases == 1",
+                           "biases == 0 || biases == 1"}) {
+    cases.last().facts.emplace_back(each);
+  }
   cases.add("moe_topk_gate_forward", "without options", [](Place& p) {
     for (const auto& [t, e, k] : kSizes) {
       const Tensor forced = flags(p, t, 1, 2);
@@ -192,6 +232,15 @@ void add_topk_gates(Cases& cases) {
       const Tensor none = flags(p, t, 1, 1);
       run({.mask = &none});
       run({.fix_routing_mask = &fixed, .unmapped_topk_idx = &unmapped, .force_random = &forced});
+    }
+  });
+  // One of a block's tokens alone has none.
+  cases.stops("moe_topk_gate_forward", "no expert for a token", [](Place& p) {
+    const Tensor bias = p.holding(f32, {20}, std::vector<double>(20, -INFINITY));
+    for (int64_t token = 0; token < 6; ++token) {
+      const Tensor one = flags(p, 6, token, 6);
+      moe_topk_gate_forward(p.input(f32, {6, 20}), p.output(i64, {6, 4}), p.output(f32, {6, 4}),
+                            {.num_shared_experts = 1, .mask = &one, .bias = &bias});
     }
   });
   cases.stops("moe_topk_gate_forward", "wrong data", [](Place& p) {
@@ -224,7 +273,9 @@ void add_topk_gates(Cases& cases) {
   for (const bool aux : {false, true}) {
     const char* how = aux ? "with a loss on scores" : "of weights";
     cases.add("moe_topk_gate_backward", how, [=](Place& p) {
-      for (const auto& [t, e, k] : {Sizes{14, 20, 3}, {26, 264, 5}, {14, 40, 9}}) {
+      // Whole blocks, some tokens behind them, and nearly a whole block of them.
+      for (const auto& [t, e, k] :
+           {Sizes{12, 20, 3}, {35, 20, 3}, {26, 264, 5}, {14, 40, 9}, {35, 40, 9}}) {
         const int64_t apart = e < 64 ? 32 : 64, length = (e + apart - 1) / apart;
         std::vector<double> idx;
         for (int64_t i = 0; i < t; ++i) {
@@ -234,7 +285,7 @@ void add_topk_gates(Cases& cases) {
             idx.push_back(static_cast<double>(is_none ? expert - (int64_t{1} << 32) : expert));
           }
         }
-        const Tensor mask = flags(p, t, 0, 3), sums = p.input(f32, {2, e});
+        const Tensor mask = flags(p, t, 0, 2), sums = p.input(f32, {t == 35 ? 5 : 2, e});
         moe_topk_gate_backward(p.input(f32, {t, e}, 0, 2), p.holding(i64, {t, k}, idx),
                                p.input(f32, {t, k}), p.input(f32, {t, k}), p.output(f32, {t, e}),
                                {.routed_scaling_factor = 1.5F,
@@ -253,18 +304,52 @@ void add_topk_gates(Cases& cases) {
   });
 }
 
+/// Few groups have one high score each, the others two that are lower but add up to more: of the
+/// groups that stay one is of the first kind.
+Tensor lone_scores(Place& p, int64_t experts, int64_t groups, int64_t kept) {
+  const int64_t size = experts / groups, tokens = 3 * size;
+  const Tensor scores = p.input(f32, {tokens, experts}, -3, -2);
+  for (int64_t i = 0; i < tokens; ++i) {
+    for (int64_t g = 0; g < groups; ++g) {
+      const bool is_lone = (g + i) % groups <= groups - kept;
+      const int64_t first = (i * 7 + g * 3) % size;
+      set(scores, i, g * size + first, is_lone ? static_cast<double>(6 + g % 3) : 5);
+      if (!is_lone) set(scores, i, g * size + (first + 1 + i % (size - 1)) % size, 5);
+    }
+  }
+  return scores;
+}
+
 void add_top2_gates(Cases& cases) {
+  struct Size {
+    int64_t tokens, experts, count, groups, kept;
+  };
+  static constexpr Size kTop2Sizes[] = {
+      {12, 20, 3, 4, 2}, {17, 20, 3, 4, 2}, {7, 120, 5, 12, 10}, {13, 40, 9, 4, 3}};
   struct Form {
     const char* name;
     Scoring scoring;
-    int64_t groups, kept;
+    bool grouped;
   };
-  for (const Form& form : {Form{"sigmoid", Scoring::sigmoid, 4, 2},
-                           {"sqrtsoftplus", Scoring::sqrtsoftplus, 0, 0},
-                           {"softmax", Scoring::softmax, 4, 3}}) {
+  for (const Form& form : {Form{"sigmoid", Scoring::sigmoid, true},
+                           {"sqrtsoftplus", Scoring::sqrtsoftplus, false},
+                           {"softmax", Scoring::softmax, true}}) {
+    const auto run = [=](Place& p, const Size& s, const Tensor& logits, const Tensor& bias,
+                         Top2SumGateArgs args) {
+      args.scoring = form.scoring;
+      args.num_groups = form.grouped ? s.groups : 0;
+      args.num_topk_groups = form.grouped ? s.kept : 0;
+      const int64_t tokens = logits.dim(0);
+      top2_sum_gate(logits, bias, p.output(i64, {tokens, s.count}),
+                    p.output(f32, {tokens, s.count}), args);
+    };
+    const auto all_of = [](Place& p, int64_t experts, double number) {
+      return p.holding(f32, {experts}, std::vector<double>(static_cast<size_t>(experts), number));
+    };
     cases.add("top2_sum_gate", form.name, [=](Place& p) {
-      for (const auto& [t, e, k] : {Sizes{13, 20, 3}, {5, 120, 5}, {7, 40, 9}}) {
-        const Tensor mask = flags(p, t, 0, 2), fixed = flags(p, t, 0, 3);
+      for (const Size& s : kTop2Sizes) {
+        const auto [t, e, k, groups, kept] = s;
+        const Tensor mask = flags(p, t, 0, 2), fixed = flags(p, t, 0, 3), bias = p.input(f32, {e});
         const auto [places, counts] = duplicates(p, e);
         const Tensor unmapped = given_experts(p, t, e, k), logits = p.input(f32, {t, e}, -4, 4);
         for (int64_t i = 0; i < t; ++i) {
@@ -273,35 +358,71 @@ void add_top2_gates(Cases& cases) {
             if (i % 2 == 0 && (i + j) % 5 == 0) set(logits, i, j, static_cast<double>(89 + j));
           }
         }
-        top2_sum_gate(logits, p.input(f32, {e}), p.output(i64, {t, k}), p.output(f32, {t, k}),
-                      {.scoring = form.scoring,
-                       .num_groups = form.groups,
-                       .num_topk_groups = form.kept,
-                       .routed_scaling_factor = 1.5F,
-                       .ep_rank = 3,
-                       .num_ep_ranks = 5,
-                       .tp_rank = 1,
-                       .num_tp_ranks = 2,
-                       .mask = &mask,
-                       .fix_routing_mask = &fixed,
-                       .to_physical_map = &places,
-                       .logical_count = &counts,
-                       .unmapped_topk_idx = &unmapped});
-        const Tensor bias = p.holding(f32, {e}, std::vector<double>(static_cast<size_t>(e), 0));
-        for (const Tensor& keys : many_keys(p, t, e)) {
-          const int64_t rows = keys.dim(0);
-          top2_sum_gate(
-              keys, bias, p.output(i64, {rows, k}), p.output(f32, {rows, k}),
-              {.scoring = form.scoring, .num_groups = form.groups, .num_topk_groups = form.kept});
-        }
+        const Top2SumGateArgs all = {.routed_scaling_factor = 1.5F,
+                                     .ep_rank = 3,
+                                     .num_ep_ranks = 5,
+                                     .tp_rank = 1,
+                                     .num_tp_ranks = 2,
+                                     .mask = &mask,
+                                     .fix_routing_mask = &fixed,
+                                     .to_physical_map = &places,
+                                     .logical_count = &counts,
+                                     .unmapped_topk_idx = &unmapped};
+        run(p, s, logits, bias, all);
+        if (t == 12) continue;  // the last block is whole, so that rows behind it show
+        const auto without = [&, e = e, t = t,
+                              k = k](const std::function<void(Top2SumGateArgs&)>& leave) {
+          Top2SumGateArgs some = all;
+          const Tensor again = given_experts(p, t, e, k);  // a call overwrites them
+          some.unmapped_topk_idx = &again;
+          leave(some);
+          run(p, s, p.input(f32, {t, e}, -4, 4), bias, some);
+        };
+        without([](Top2SumGateArgs& a) { a.mask = nullptr; });
+        without([](Top2SumGateArgs& a) { a.fix_routing_mask = nullptr; });
+        without([](Top2SumGateArgs& a) { a.to_physical_map = nullptr, a.logical_count = nullptr; });
+        const Tensor zeros = all_of(p, e, -0.0);
+        for (const Tensor& keys : many_keys(p, t, e)) run(p, s, keys, zeros, {});
+        if (form.grouped) run(p, s, lone_scores(p, e, groups, kept), zeros, {});
       }
     });
-    cases.stops("top2_sum_gate", format("{}, not finite", form.name), [=](Place& p) {
-      const Tensor logits = p.input(f32, {5, 20});
-      set(logits, 4, 19, NAN);
-      top2_sum_gate(
-          logits, p.input(f32, {20}), p.output(i64, {5, 3}), p.output(f32, {5, 3}),
-          {.scoring = form.scoring, .num_groups = form.groups, .num_topk_groups = form.kept});
+    cases.last().facts = kOptional;
+    cases.add("top2_sum_gate", format("{}, no expert to choose", form.name), [=](Place& p) {
+      for (const Size& s : kTop2Sizes) {
+        const int64_t t = s.tokens, e = s.experts;
+        const Tensor none = flags(p, t, 1, 1), all = flags(p, t, 0, 1),
+                     given = given_experts(p, t, e, s.count), least = all_of(p, e, -INFINITY);
+        run(p, s, p.input(f32, {t, e}), least, {.mask = &none});
+        run(p, s, p.input(f32, {t, e}), least,
+            {.fix_routing_mask = &all, .unmapped_topk_idx = &given});
+      }
+    });
+    // One of a block's tokens alone has none.
+    cases.stops("top2_sum_gate", format("{}, no expert for a token", form.name), [=](Place& p) {
+      for (int64_t token = 0; token < 6; ++token) {
+        const Tensor one = flags(p, 6, token, 6);
+        run(p, kTop2Sizes[0], p.input(f32, {6, 20}), all_of(p, 20, -INFINITY), {.mask = &one});
+      }
+    });
+    cases.stops("top2_sum_gate", format("{}, wrong data", form.name), [=](Place& p) {
+      for (const Size& s : kTop2Sizes) {
+        const int64_t t = s.tokens, e = s.experts;
+        const Tensor logits = p.input(f32, {t, e}), bias = p.input(f32, {e}),
+                     all = flags(p, t, 0, 1), given = given_experts(p, t, e, s.count);
+        const auto [places, counts] = duplicates(p, e);
+        for (const double wrong : {-1, static_cast<int>(e)}) {
+          set(given, t - 1, s.count - 1, wrong);
+          run(p, s, logits, bias, {.fix_routing_mask = &all, .unmapped_topk_idx = &given});
+        }
+        for (const double wrong : {0, 4}) {
+          assign(counts, std::vector<double>(static_cast<size_t>(e), wrong));
+          run(p, s, logits, bias,
+              {.to_physical_map = &places, .logical_count = &counts, .unmapped_topk_idx = &given});
+        }
+        run(p, s, logits, all_of(p, e, -INFINITY), {});
+        set(logits, t - 1, e - 1, NAN);
+        run(p, s, logits, bias, {});
+      }
     });
   }
 }

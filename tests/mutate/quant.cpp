@@ -87,8 +87,9 @@ Tensor peaked(Place& p, DType dtype, int64_t m, int64_t k, int64_t rows, int64_t
     for (int64_t j = 0; j < k; j += columns) {
       const int64_t height = std::min(rows, m - i), width = std::min(columns, k - j);
       const int64_t n = i / rows + j / columns;
-      const int64_t at_i = turn == 0 ? 0 : turn == 1 ? height - 1 : (n * 5 + 17) % height;
-      const int64_t at_j = turn == 0 ? 0 : turn == 1 ? width - 1 : (n * 11 + 9) % width;
+      const int64_t more = 9 * (turn - 2);
+      const int64_t at_i = turn == 0 ? 0 : turn == 1 ? height - 1 : (n * 5 + 17 + more) % height;
+      const int64_t at_j = turn == 0 ? 0 : turn == 1 ? width - 1 : (n * 11 + 9 + more) % width;
       const auto value = static_cast<double>(3 + n);
       assign(x.slice(0, i + at_i, 1).slice(1, j + at_j, 1), {turn == 1 ? -value : value});
     }
@@ -114,13 +115,13 @@ void add_block_casts(Cases& cases) {
       return left(peaked(p, f.x, f.m, up(f.k), f.rows, f.columns, turn), f.k);
     };
     cases.add("per_block_cast", what, [=](Place& p) {
-      for (const int turn : {0, 1, 2}) {
+      for (const int turn : {0, 1, 2, 3}) {
         per_block_cast(x(p, turn), left(p.output(f.to, {f.m, up(f.k)}), f.k),
                        factors(p, f.sf, down, across), args);
       }
     });
     cases.add("per_block_cast_with_sf_only", what, [=](Place& p) {
-      for (const int turn : {0, 1, 2}) {
+      for (const int turn : {0, 1, 2, 3}) {
         per_block_cast_with_sf_only(x(p, turn), f.to, factors(p, f.sf, down, across), args);
       }
     });
@@ -137,10 +138,10 @@ void add_channel_casts(Cases& cases) {
     int64_t group, m, k, x_columns;
     bool gathers;
   };
-  for (const Form& f : {Form{bf16, f32, 128, 131, 141, 0, false},
+  for (const Form& f : {Form{bf16, f32, 128, 149, 141, 0, false},
                         {f32, i32, 32, 163, 141, 0, false},
                         {bf16, i32, 32, 147, 136, 0, true},
-                        {f8_e4m3, f32, 128, 131, 160, 32, false}}) {
+                        {f8_e4m3, f32, 128, 149, 160, 32, false}}) {
     const std::string what =
         format("{}, factors {} of {}{}", f.x, f.sf, f.group, f.gathers ? ", gathered" : "");
     const auto run = [=](Place& p, bool turns) {
@@ -154,7 +155,9 @@ void add_channel_casts(Cases& cases) {
         const Tensor x_sf = p.input(f32, {f.m, cdiv(f.k, 32)}, 1, 9);
         std::vector<double> rows;
         for (int64_t i = 0; i < f.m; ++i) {
-          rows.push_back(static_cast<double>(i % 9 == 4 ? -1 : (i + 64) % f.m));
+          rows.push_back(static_cast<double>(i % 9 == 4   ? -1
+                                             : i % 9 == 7 ? f.m + i % 5
+                                                          : (i + 64) % f.m));
         }
         const Tensor index = p.holding(i32, {f.m}, rows);
         const ChannelCastArgs args{.group = f.group,
@@ -184,6 +187,7 @@ void add_casts_back(Cases& cases) {
                         {f4_e2m1, bf16, f32, 1, 32, 127, 576},
                         {f4_e2m1, f32, f8_e4m3, 1, 16, 127, 320},
                         {f8_e4m3, f32, f32, 32, 1, 69, 192},
+                        {f8_e4m3, f32, f32, 32, 1, 127, 192},
                         {f8_e4m3, bf16, f32, 128, 128, 131, 200},
                         {f8_e4m3, bf16, f32, 1, 24, 127, 253}}) {
     cases.add("cast_back", format("{} to {} by {} of {} x {}", f.q, f.y, f.sf, f.rows, f.columns),
@@ -209,12 +213,31 @@ void add_lossless_casts(Cases& cases) {
       if (!fits) list.front() = std::exp2(least + 20);
       return p.holding(f32, {133, 9}, list);
     };
-    const auto run = [=](Place& p, bool fits) {
-      const int64_t down = cdiv(133, a.rows), across = cdiv(288, a.columns);
-      for (const int least : {-6, -124}) {  // exponents of results that are 0, too
-        per_block_cast_lossless(p.input(f4_e2m1, {133, 288}, -6, 6), sf(p, fits, least),
-                                p.output(f8_e4m3, {133, 288}), factors(p, i32, down, across), a);
+    // One of a block is the largest, in each call another one.
+    const auto peaks = [=](Place& p, int turn, int most) {
+      const int64_t width = a.columns / 32;
+      std::vector<double> list;
+      for (int64_t i = 0; i < 133; ++i) {
+        for (int64_t j = 0; j < 9; ++j) {
+          const int64_t height = std::min(a.rows, 133 - i / a.rows * a.rows);
+          const int64_t block = i / a.rows * 5 + j / width;
+          const bool is_peak = i % a.rows == (block * 37 + turn * 53 + 7) % height &&
+                               j % width == (block + turn) % width;
+          list.push_back(std::exp2(most - (is_peak ? 0 : 1 + (i + j) % 4)));
+        }
       }
+      return p.holding(f32, {133, 9}, list);
+    };
+    const auto cast = [=](Place& p, const Tensor& sf) {
+      const int64_t down = cdiv(133, a.rows), across = cdiv(288, a.columns);
+      per_block_cast_lossless(p.input(f4_e2m1, {133, 288}, -6, 6), sf,
+                              p.output(f8_e4m3, {133, 288}), factors(p, i32, down, across), a);
+    };
+    const auto run = [=](Place& p, bool fits) {
+      for (const int least : {-6, -124}) cast(p, sf(p, fits, least));
+      if (!fits) return;
+      cast(p, peaks(p, 0, -122));  // exponents of results that are 0
+      for (const int turn : {0, 1, 2, 3, 4, 5, 6, 7}) cast(p, peaks(p, turn, 3));
     };
     const std::string what = format("to {} x {}", a.rows, a.columns);
     cases.add("per_block_cast_lossless", what, [=](Place& p) { run(p, true); });
@@ -227,11 +250,17 @@ void add_weight_factors(Cases& cases) {
   for (const int64_t size : {32, 128}) {
     const int64_t block = size;
     const auto run = [=](Place& p, bool are_powers) {
-      std::vector<double> list;
-      for (int i = 0; i < 2 * 17 * 19; ++i) list.push_back(std::exp2(i * 7 % 41 - 20));
-      if (!are_powers) list.back() = 3;
-      transpose_weight_sf(p.holding(f32, {2, 17, 19}, list), p.output(i32, {2, 5, 17 * block}),
-                          p.output(i32, {2, 5, 19 * block}), block);
+      // One row and few columns behind whole tiles, and nearly all of both.
+      for (const auto& [count, rows, columns] : {std::tuple(2, 17, 19), std::tuple(1, 31, 30)}) {
+        std::vector<double> list;
+        for (int i = 0; i < count * rows * columns; ++i) {
+          list.push_back(std::exp2(i * 7 % 41 - 20));
+        }
+        if (!are_powers) list.back() = 3;
+        transpose_weight_sf(p.holding(f32, {count, rows, columns}, list),
+                            p.output(i32, {count, cdiv(columns, 4), rows * block}),
+                            p.output(i32, {count, cdiv(rows, 4), columns * block}), block);
+      }
     };
     const std::string what = format("blocks of {}", block);
     cases.add("transpose_weight_sf", what, [=](Place& p) { run(p, true); });
