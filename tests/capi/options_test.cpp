@@ -189,10 +189,10 @@ TEST(Options, OfTokenCasts) {
   const tw_token_cast_args args = {.group = 32,
                                    .round_sf = true,
                                    .least = 100,
+                                   .stochastic = true,
                                    .x_sf = c_x_sf,
                                    .x_rows = 32,
-                                   .x_columns = 64,
-                                   .stochastic = true};
+                                   .x_columns = 64};
   expect_ok(tw_per_token_cast(InC(x), InC(q.c), InC(sf.c), &args, nullptr));
   q.expect_same();
   sf.expect_same();

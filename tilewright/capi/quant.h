@@ -18,14 +18,14 @@ extern "C" {
 tw_status tw_least_amax(tw_dtype format, tw_dtype sf, float* least);
 
 typedef struct tw_token_cast_args {
-  int64_t group;  // columns of a group: 16, 32, 64, 128, or k, all of them; 0: 128
-  bool round_sf;  // scale factors are powers of two
-  float least;    // 0: that of tw_least_amax
+  int64_t group;    // columns of a group: 16, 32, 64, 128, or k, all of them; 0: 128
+  bool round_sf;    // scale factors are powers of two
+  float least;      // 0: that of tw_least_amax
+  bool stochastic;  // codes are rounded as by tw_stochastic_cast; k is a multiple of 4
   /// Where x is codes, their factors, one for each block of 1, 32 or 128 rows and 16, 32, 64 or 128
   /// columns; 0: 1 and 128.
   const tw_tensor* x_sf;
   int64_t x_rows, x_columns;
-  bool stochastic;  // codes are rounded as by tw_stochastic_cast; k is a multiple of 4
 } tw_token_cast_args;
 
 /// q, sf = x in groups of columns of each row; the last group of a row may be shorter.
