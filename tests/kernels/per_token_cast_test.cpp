@@ -179,6 +179,24 @@ TEST(PerTokenCast, CastsCodesAgain) {
   }
 }
 
+TEST(PerTokenCast, GroupsOfLongRows) {
+  size_t next = 0;
+  for (const Where where : {Where::cpu, Where::twin}) {
+    for (const DType dtype : {f32, bf16}) {
+      for (const DType format : {f8_e4m3, f4_e2m1}) {
+        const int64_t k = 16448 + 4352 * (static_cast<int64_t>(next) % 3);
+        const auto [layout, kind] = kForms[next++ % std::size(kForms)];
+        check({dtype, format, 4, k, k, layout, kind}, where);
+      }
+    }
+    check_again(f8_e4m3, 1, 128, {f8_e4m3, f4_e2m1, 3, 16448, 16448, Layout::rows, Kind::exact},
+                Layout::packed_columns, Kind::power_of_two, where);
+    check_again(f4_e2m1, 1, 16,
+                {f4_e2m1, f8_e4m3, 3, 20000, 20000, Layout::packed_rows, Kind::power_of_two},
+                Layout::rows, Kind::exact, where);
+  }
+}
+
 TEST(PerTokenCast, HasTheValuesOfTheSpecification) {
   OwnedTensor x(f32, {1, 4}), q(f8_e4m3, {1, 4}), p(f4_e2m1, {1, 4}), sf(f32, {1, 1}),
       s8(f8_e4m3, {1, 1}), word(i32, {1, 1});
@@ -304,7 +322,9 @@ TEST(PerTokenCast, RoundsAtRandom) {
         check_random(dtype, format, 200, 16, Kind::e4m3, where);
       }
     }
+    check_random(dtype, f8_e4m3, 16516, 16516, Kind::exact);  // a row that isn't held
   }
+  check_random(bf16, f4_e2m1, 16516, 16516, Kind::exact, Where::twin);
 }
 
 TEST(PerTokenCast, RoundsCodesAtRandom) {

@@ -1,5 +1,6 @@
 // q, sf = x in groups of columns of each row, see quant.h for the formula.
-// Memory bound: x is read once, q and sf written once.
+// Memory bound: x is read once, q and sf written once; but rows of more than 16384 that are a group
+// are read twice (long_rows.cpp).
 #include <algorithm>
 #include <optional>
 
@@ -8,6 +9,7 @@
 #include "tilewright/kernels/quant.h"
 #include "tilewright/kernels/quant/cast_arguments.h"
 #include "tilewright/kernels/quant/factors.h"
+#include "tilewright/kernels/quant/long_rows.h"
 #include "tilewright/kernels/quant/stochastic.h"
 
 namespace tw::kernels {
@@ -16,6 +18,7 @@ namespace {
 // Blocks share out the groups of all rows. Columns past the end of a row load as zero, which
 // changes no maximum, and are not stored.
 void dataflow(Builder& k, const Case& c) {
+  if (c.constant("group") > kLongestHeld) return cast_long_rows(k, c);
   const DType x_dtype = c.dtype(0), format = c.dtype(1), sf_dtype = c.dtype(2);
   const auto part = static_cast<Part>(k.constant("part"));
   const auto kind = static_cast<ScaleKind>(k.constant("kind"));
@@ -103,6 +106,10 @@ void dataflow(Builder& k, const Case& c) {
 /// Each of a block's 128 threads has 16 elements; or twice as many, where less than two vectors
 /// would be read for them, or nothing is written that takes as long.
 void schedule_gpu(Schedule& s, const Case& c) {
+  if (c.constant("group") > kLongestHeld) {
+    s.threads(256);
+    return;
+  }
   const bool only_reads = c.constant("part") == static_cast<int64_t>(Part::factors);
   const int64_t elements = only_reads || c.dtype().bits() <= 8 ? 4096 : 2048;
   s.threads(128).set("together", std::max<int64_t>(elements / c.constant("group"), 1));

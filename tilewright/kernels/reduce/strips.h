@@ -1,4 +1,4 @@
-// Rows that are too long to be held at once, as the folds of this folder share them.
+// Rows that are too long to be held at once.
 #pragma once
 
 #include <algorithm>
