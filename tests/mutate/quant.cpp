@@ -82,7 +82,7 @@ void add_token_casts(Cases& cases) {
 /// in one that differs from block to block.
 Tensor peaked(Place& p, DType dtype, int64_t m, int64_t k, int64_t rows, int64_t columns,
               int turn) {
-  const Tensor x = p.input(dtype, {m, k});
+  const Tensor x = left(p.input(dtype, {m, up(k)}), k);
   for (int64_t i = 0; i < m; i += rows) {
     for (int64_t j = 0; j < k; j += columns) {
       const int64_t height = std::min(rows, m - i), width = std::min(columns, k - j);
@@ -112,7 +112,7 @@ void add_block_casts(Cases& cases) {
     const std::string what =
         format("{} to {} in {} x {}, factors {}", f.x, f.to, f.rows, f.columns, f.sf);
     const auto x = [=](Place& p, int turn) {
-      return left(peaked(p, f.x, f.m, up(f.k), f.rows, f.columns, turn), f.k);
+      return peaked(p, f.x, f.m, f.k, f.rows, f.columns, turn);
     };
     cases.add("per_block_cast", what, [=](Place& p) {
       for (const int turn : {0, 1, 2, 3}) {
@@ -146,7 +146,7 @@ void add_channel_casts(Cases& cases) {
         format("{}, factors {} of {}{}", f.x, f.sf, f.group, f.gathers ? ", gathered" : "");
     const auto run = [=](Place& p, bool turns) {
       for (const int turn : {0, 1, 2}) {
-        const Tensor x = left(peaked(p, f.x, f.m, up(f.k), f.group, 1, turn), f.k);
+        const Tensor x = peaked(p, f.x, f.m, f.k, f.group, 1, turn);
         if (f.gathers) {  // the first row isn't one of the last group, where it would show
           assign(x.slice(0, 0, 1), std::vector<double>(static_cast<size_t>(f.k), 999));
         }
