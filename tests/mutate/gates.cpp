@@ -416,8 +416,12 @@ void add_top2_gates(Cases& cases) {
         }
         for (const double wrong : {0, 4}) {
           assign(counts, std::vector<double>(static_cast<size_t>(e), wrong));
-          run(p, s, logits, bias,
-              {.to_physical_map = &places, .logical_count = &counts, .unmapped_topk_idx = &given});
+          for (const Tensor* unmapped : {&given, static_cast<const Tensor*>(nullptr)}) {
+            run(p, s, logits, bias,
+                {.to_physical_map = &places,
+                 .logical_count = &counts,
+                 .unmapped_topk_idx = unmapped});
+          }
         }
         run(p, s, logits, all_of(p, e, -INFINITY), {});
         set(logits, t - 1, e - 1, NAN);

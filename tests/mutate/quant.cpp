@@ -294,8 +294,12 @@ void add_stochastic_casts(Cases& cases) {
   for (const DType dtype : {f8_e4m3, f4_e2m1}) {
     const DType to = dtype;
     cases.add("per_token_cast", format("f32 to {} at random", to), [=](Place& p) {
-      per_token_cast(p.input(f32, {5, 96}), p.output(to, {5, 96}), p.output(f32, {5, 3}),
-                     {.group = 32, .stochastic = true});
+      for (const int64_t rows : {21, 43}) {  // nearly a whole tile, and one more than two
+        for (const Peaks where : kPeaks) {
+          per_token_cast(p.peaks(f32, {rows, 96}, 32, where), p.output(to, {rows, 96}),
+                         p.output(f32, {rows, 3}), {.group = 32, .stochastic = true});
+        }
+      }
     });
   }
 }
