@@ -176,6 +176,43 @@ TEST(Emit, HalvesOfBytesAreWrittenInPairs) {
   expect_compiles(source, "e2m1");
 }
 
+/// The source of a loop over 16 elements of a thread, which are in v.
+std::string over_elements(const std::string& arrays, const std::string& body) {
+  return emit(
+      "tilewright ir 1 program \"p\" { symbol n input X: bf16[n, 512] output Y: bf16[n, 512] "
+      "launch bx in n with threads=[32], thread=t: i64, aligned=[X, Y] { alloc v: bf16[16] local " +
+      arrays +
+      "move X[bx, t * 16] -> v[0] x 8 move X[bx, t * 16 + 8] -> v[8] x 8 for s in 0:16 unrolled "
+      "{ " +
+      body + " } } }");
+}
+
+TEST(Emit, HalvesOfWordsAreComputedInPairs) {
+  const std::string source =
+      over_elements("alloc y: bf16[16] local ", "y![s] = max.fast(abs(v![s]), v![s] * 2.0)");
+  EXPECT_THAT(source, HasSubstr("*(u32*)&y[s] = max_bf16x2(abs_bf16x2(*(const u32*)&v[s]), "
+                                "mul_bf16x2(*(const u32*)&v[s], halves("));
+  TW_NEEDS_NVRTC();
+  expect_compiles(source, "halves");
+}
+
+TEST(Emit, PairsAreFoldedWhereEachHasAPlaceOfItsOwn) {
+  const auto folds = [](const std::string& place) {
+    const std::string element = "a![" + place + "]";
+    return over_elements("alloc a: bf16[4] local ",
+                         element + " = max.fast(" + element + ", abs(v![s]))");
+  };
+  for (const char* place : {"s % 4", "s // 8 * 2 + s % 2"}) {
+    EXPECT_THAT(folds(place), HasSubstr("= max_bf16x2(*(const u32*)&a[")) << place;
+  }
+  for (const char* place : {"s // 4", "s % 3", "s // 5 % 2 * 2 + s % 2"}) {
+    EXPECT_THAT(folds(place), Not(HasSubstr("max_bf16x2"))) << place;
+  }
+  // A maximum of zeros with other signs is the first of them, which pairs don't know.
+  EXPECT_THAT(over_elements("alloc a: bf16[4] local ", "a![s % 4] = max(v![s], a![s % 4])"),
+              Not(HasSubstr("max_bf16x2")));
+}
+
 // ---- what has no form
 
 TEST(Emit, AnAtomicOnBytesIsAnError) {

@@ -65,6 +65,26 @@ inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }  // NaN to 0
 // As min.f32: of a signaling NaN and a number, the number too.
 inline float fminf(float a, float b) { return a != a ? b : std::fmin(a, b); }
+/// What instructions do with both halves of words, of bf16.
+template <class F>
+unsigned both_halves(F f, unsigned a, unsigned b = 0, unsigned c = 0) {
+  const auto half = [&](unsigned shift) {
+    const auto real = [&](unsigned word) { return std::bit_cast<float>(word >> shift << 16); };
+    const float y = f(real(a), real(b), real(c));
+    return y != y ? 0x7FFFu : static_cast<unsigned>(tw::encode(y, tw::bf16));
+  };
+  return half(0) | half(16) << 16;
+}
+inline unsigned abs_bf16x2(unsigned x) { return x & 0x7FFF7FFFu; }
+inline unsigned min_bf16x2(unsigned a, unsigned b) {
+  return both_halves([](float x, float y, float) { return fminf(x, y); }, a, b);
+}
+inline unsigned max_bf16x2(unsigned a, unsigned b) {
+  return both_halves([](float x, float y, float) { return x != x ? y : std::fmax(x, y); }, a, b);
+}
+inline unsigned fma_bf16x2(unsigned a, unsigned b, unsigned c) {  // in f32 exact where it is used
+  return both_halves([](float x, float y, float z) { return std::fmaf(x, y, z); }, a, b, c);
+}
 // clang-format off
 #include "tilewright/backend/cuda/emit/prelude/types.cuh"
 #include "tilewright/backend/cuda/emit/prelude/convert.cuh"
@@ -153,6 +173,14 @@ TEST(Prelude, ConversionsFromF32AgreeWithTheOracle) {
   expect_conversion(reals(), u32, device::to_u32);
   expect_conversion(reals(), i64, device::to_i64);
   expect_conversion(reals(), u64, device::to_u64);
+}
+
+TEST(Prelude, PairsOfBf16BecomeE2m1) {
+  for (uint32_t x = 0; x < 65536; ++x) {
+    const uint64_t code = convert_bits(x, bf16, f4_e2m1), six = 7;
+    ASSERT_EQ(device::to_e2m1x2_of_bf16x2(x << 16 | 0x40C0), code << 4 | six) << x;
+    ASSERT_EQ(device::to_e2m1x2_of_bf16x2(0x40C00000 | x), six << 4 | code) << x;
+  }
 }
 
 TEST(Prelude, ConversionsFromF64AgreeWithTheOracle) {

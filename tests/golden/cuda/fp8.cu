@@ -6,6 +6,9 @@ typedef long long i64;
 typedef unsigned int u32;
 typedef unsigned short u16;
 typedef unsigned short f16;
+__device__ __forceinline__ u32 halves(u16 low, u16 high) {
+  return static_cast<u32>(low) | static_cast<u32>(high) << 16;
+}
 __device__ __forceinline__ f32 from_f16(f16 x) {
   f32 y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));

@@ -48,9 +48,10 @@ void dataflow(Builder& k, const Case& c) {
       parallel({together}, [&](Expr s) { sf.store(strip, first + s, factor(0, s)); });
     }
     if (part == Part::factors) return;
-    const Buffer inverse = scale.inverse.fragment();
+    const DType scaling = part == Part::codes ? f32 : scaling_type(x_dtype, format, kind);
+    const Buffer inverse = cast(scale.inverse, scaling).fragment();
     parallel(box, [&](Expr i, Expr s, Expr j) {
-      q(row(i), column(s, j)) = cast(ieee::mul(cast(v(i, s, j), f32), inverse(0, s)), format);
+      q(row(i), column(s, j)) = code_of(v(i, s, j), inverse(0, s), format);
     });
   });
 }

@@ -80,16 +80,21 @@ void dataflow(Builder& k, const Case& c) {
       return x_sf ? ieee::mul(e, of_x[r](p, s)) : e;
     };
 
-    const Buffer partial = shared(f32, {parts, tile_k}, "partial");
+    const DType compared = x_sf ? f32 : x_dtype;
+    const Buffer partial = shared(compared, {parts, tile_k}, "partial");
     parallel({parts, runs, run}, [&](Expr p, Expr s, Expr j) {
-      Expr largest = 0.F;
-      each([&](int64_t r) { largest = max(largest, abs(element(r, p, s, j))); });
+      Expr largest = cast(0.F, compared);
+      each([&](int64_t r) {
+        largest = max(largest, abs(x_sf ? element(r, p, s, j) : Expr(v[r](p, s, j))));
+      });
       partial(p, s * run + j) = largest;
     });
     const Buffer amax = fragment(f32, {groups, tile_k}, "amax");
     parallel({groups, tile_k}, [&](Expr g, Expr i) {
-      Expr largest = partial(g * apart, i);
-      for (int64_t a = 1; a < apart; ++a) largest = max(largest, partial(g * apart + a, i));
+      Expr largest = 0.F;
+      for (int64_t a = 0; a < apart; ++a) {
+        largest = max(largest, abs(cast(partial(g * apart + a, i), f32)));
+      }
       amax(g, i) = largest;
     });
     const Scale scale = scale_of(value(amax), least, f8_e4m3, kind);

@@ -50,14 +50,16 @@ void dataflow(Builder& k, const Case& c) {
     const auto group_of = [&](const Expr& i) { return (group0 + i) % groups; };
     const auto column = [&](const Expr& i, const Expr& s) { return group_of(i) * group + s * run; };
 
-    const Buffer v = fragment(f32, box, "v"), of_x = fragment(f32, {together, runs}, "of_x");
+    const Buffer v = fragment(scaled || stochastic ? f32 : x_dtype, box, "v"),
+                 of_x = fragment(f32, {together, runs}, "of_x");
     if (scaled) {
       parallel({together, runs}, [&](Expr i, Expr s) {
         of_x(i, s) = x_sf->load(row(i) / x_rows, column(i, s) / x_columns);
       });
     }
-    parallel(box,
-             [&](Expr i, Expr s, Expr j) { v(i, s, j) = cast(x(row(i), column(i, s) + j), f32); });
+    parallel(box, [&](Expr i, Expr s, Expr j) {
+      v(i, s, j) = cast(x(row(i), column(i, s) + j), v.dtype());
+    });
     Scale scale;
     if (part == Part::codes) {
       const Buffer given = fragment(f32, {together, 1}, "given");
@@ -65,7 +67,7 @@ void dataflow(Builder& k, const Case& c) {
       scale.inverse = inverse_of(value(given));
     } else {
       // Rounding keeps order: the largest product is that of the largest value.
-      Tile largest = abs_max(value(v), 2);
+      Tile largest = cast(abs_max(value(v), 2), f32);
       if (scaled) largest = largest * reshape(value(of_x), {together, runs, 1});
       scale = scale_of(reshape(abs_max(largest, 1), {together, 1}), least, format, kind);
       const Buffer factor = scale.factor.fragment();
@@ -74,13 +76,15 @@ void dataflow(Builder& k, const Case& c) {
     if (part == Part::factors) return;
     // What elements are multiplied with. That of x and the inverse may be infinite together, which
     // zeros must not meet; all others saturate by the largest number, too.
-    const Buffer by = fragment(f32, {together, runs}, "by"), inverse = scale.inverse.fragment();
+    const DType scaling = part == Part::codes ? f32 : scaling_type(v.dtype(), format, kind);
+    const Buffer by = fragment(scaling, {together, runs}, "by"), inverse = scale.inverse.fragment();
     parallel({together, runs}, [&](Expr i, Expr s) {
-      by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32)) : inverse(i, 0);
+      by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32))
+                        : cast(inverse(i, 0), scaling);
     });
     if (!stochastic) {
       parallel(box, [&](Expr i, Expr s, Expr j) {
-        q(row(i), column(i, s) + j) = cast(ieee::mul(v(i, s, j), by(i, s)), format);
+        q(row(i), column(i, s) + j) = code_of(v(i, s, j), by(i, s), format);
       });
       return;
     }

@@ -30,9 +30,10 @@ void dataflow(Builder& k, const Case& c) {
     parallel({together, group}, [&](Expr i, Expr j) { v(i, j) = x(row(i), column(i) + j); });
     const Tile largest = cast(abs_max(value(v), 1), f32);
     const Scale scale = scale_of(largest, least, format, kind);
-    const Buffer factor = scale.factor.fragment(), inverse = scale.inverse.fragment();
+    const Buffer factor = scale.factor.fragment();
+    const Buffer inverse = cast(scale.inverse, scaling_type(x_dtype, format, kind)).fragment();
     parallel({together, group}, [&](Expr i, Expr j) {
-      const Expr code = cast(ieee::mul(cast(v(i, j), f32), inverse(i, 0)), format);
+      const Expr code = code_of(v(i, j), inverse(i, 0), format);
       x(row(i), column(i) + j) = cast(ieee::mul(cast(code, f32), factor(i, 0)), x_dtype);
     });
   });

@@ -44,4 +44,14 @@ Tile inverse_of(const Tile& factor) {
   return elementwise({factor}, [](const std::vector<Operand>& x) { return ieee::div(1.0F, x[0]); });
 }
 
+DType scaling_type(DType x, DType format, ScaleKind kind) {
+  return x == bf16 && format == f4_e2m1 && kind == ScaleKind::power_of_two ? bf16 : f32;
+}
+
+Expr code_of(const Expr& x, const Expr& inverse, DType format) {
+  const DType dtype = inverse.dtype();
+  const Expr e = cast(x, dtype);
+  return cast(dtype == bf16 ? e * inverse : ieee::mul(e, inverse), format);
+}
+
 }  // namespace tw::kernels

@@ -24,4 +24,10 @@ Scale scale_of(const Tile& amax, const Expr& least, DType format, ScaleKind kind
 /// Of groups with these factors, which are given.
 Tile inverse_of(const Tile& factor);
 
+/// The type in which elements are scaled: bf16, two at once, where powers of two leave products of
+/// bf16 exact and conversions take that; else f32.
+DType scaling_type(DType x, DType format, ScaleKind kind);
+/// The code of x * inverse, which has that type.
+Expr code_of(const Expr& x, const Expr& inverse, DType format);
+
 }  // namespace tw::kernels

@@ -146,8 +146,12 @@ Stmt stage_reduce(const ir::Reduce& n) {
                              : ir::Region::whole(staged(n.src, n.src.buffer.dtype(), n.loc, stmts));
   // 2. The fold, every dimension kept with extent 1.
   const bool logical = n.reduce == ir::ReduceKind::any || n.reduce == ir::ReduceKind::all;
-  const DType sum_type =
-      logical ? bool_ : ir::accumulator_type(n.dst.buffer.dtype(), n.low_precision);
+  // The largest of some numbers is one of them: nothing is gained by a wider type.
+  const bool is_extremum = n.reduce == ir::ReduceKind::min || n.reduce == ir::ReduceKind::max ||
+                           n.reduce == ir::ReduceKind::abs_max;
+  const DType dtype = n.dst.buffer.dtype();
+  const bool low = n.low_precision || (is_extremum && n.src.buffer.dtype() == dtype);
+  const DType sum_type = logical ? bool_ : ir::accumulator_type(dtype, low);
   std::vector<Expr> folded = n.src.extent;
   for (const int64_t d : n.dims) folded[static_cast<size_t>(d)] = ir::index(1);
   const ir::Buffer total = ir::make_buffer(std::string(ir::enum_name(n.reduce)), sum_type,

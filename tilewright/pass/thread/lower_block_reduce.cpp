@@ -363,6 +363,26 @@ Stmt exchange_parts(const std::vector<PartialFold>& folds, const Var& thread, in
   return ir::make<ir::Seq>(folds.back().loc, [&](ir::Seq& q) { q.stmts = std::move(stmts); });
 }
 
+namespace {
+
+/// Whether instructions fold two pairs at once.
+bool has_pairs(ir::ReduceKind kind, DType dtype) {
+  const bool is_extremum =
+      kind == ir::ReduceKind::min || kind == ir::ReduceKind::max || kind == ir::ReduceKind::abs_max;
+  return is_extremum && (dtype == f16 || dtype == bf16);
+}
+
+/// Whether slots 2i and 2i + 1 have the same place, for all i; more than one pair has it.
+bool are_neighbors(const Layout& place, int64_t slots) {
+  if (slots % 2 != 0 || slots < 4) return false;
+  for (int64_t s = 0; s < slots; s += 2) {
+    if (place.apply({0, s})[kSlot] != place.apply({0, s + 1})[kSlot]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Stmt fold_own_part(const ir::Reduce& n, const Registers& src, const Registers& dst,
                    const Var& thread) {
   const Buffer& sums = dst.array;
@@ -387,15 +407,17 @@ Stmt fold_own_part(const ir::Reduce& n, const Registers& src, const Registers& d
   const int64_t slots = src.fragment.slots(), results = dst.fragment.slots();
   // Several sums side by side, where there are many terms: additions wait for one another.
   const int64_t terms_per_sum = slots / results;
-  const int64_t sides = terms_per_sum % 4 == 0 && terms_per_sum >= 16 && results == 1 ? 4 : 1;
+  int64_t sides = terms_per_sum % 4 == 0 && terms_per_sum >= 16 && results == 1 ? 4 : 1;
+  if (sides == 1 && has_pairs(n.reduce, dtype) && are_neighbors(*place, slots)) sides = 2;
   const Buffer parts = sides == 1 ? sums
                                   : ir::make_buffer(sums.name(), dtype, ir::MemSpace::local,
-                                                    std::vector<int64_t>{sides});
+                                                    std::vector<int64_t>{results * sides});
   const Expr slot = slots == 1 ? ir::index(0) : Expr(s);
   const std::vector<Expr> x{thread, slot};
-  const Expr to_slot = sides > 1      ? ir::floormod(slot, ir::index(sides))
-                       : results == 1 ? ir::index(0)
-                                      : coordinate(*place, kSlot, x);
+  const Expr result = results == 1 ? ir::index(0) : coordinate(*place, kSlot, x);
+  const Expr to_slot =
+      sides == 1 ? result
+                 : ir::add(ir::mul(result, ir::index(sides)), ir::floormod(slot, ir::index(sides)));
   Stmt fold = ir::store(parts, {to_slot},
                         step(ir::load(parts, {to_slot}, true),
                              reduce_element(n.reduce, dtype, ir::load(src.array, {slot}, true))),
@@ -417,9 +439,18 @@ Stmt fold_own_part(const ir::Reduce& n, const Registers& src, const Registers& d
                       ? fold
                       : ir::for_(s, ir::index(0), ir::index(slots), fold, ir::LoopKind::unrolled));
   if (sides > 1) {
-    const auto part = [&](int64_t k) { return ir::load(parts, {ir::index(k)}, true); };
-    stmts.push_back(ir::store(sums, {ir::index(0)},
-                              step(step(part(0), part(1)), step(part(2), part(3))), true));
+    const auto total = [&](auto& self, const Expr& first, int64_t count) -> Expr {
+      if (count == 1) return ir::load(parts, {first}, true);
+      const Expr middle = ir::add(first, ir::index(count / 2));
+      return step(self(self, first, count / 2), self(self, middle, count / 2));
+    };
+    const auto each = [&](const Expr& r) {
+      return ir::store(sums, {r}, total(total, ir::mul(r, ir::index(sides)), sides), true);
+    };
+    const Var r = Var::make("r", i64);
+    stmts.push_back(results == 1 ? each(ir::index(0))
+                                 : ir::for_(r, ir::index(0), ir::index(results), each(r),
+                                            ir::LoopKind::unrolled));
   }
   return ir::make<ir::Seq>(n.loc, [&](ir::Seq& q) { q.stmts = std::move(stmts); });
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tilewright/backend/cuda/emit/emitter.h"
+#include "tilewright/backend/cuda/emit/pairs.h"
 #include "tilewright/base/error.h"
 #include "tilewright/ir/build.h"
 
@@ -84,22 +85,6 @@ bool in_f32(DType dtype) { return dtype == f16 || dtype == bf16 || dtype.scalar 
 /// Rounds an f32 to the type that it was computed for.
 Text rounded(DType dtype, const Text& v) {
   return in_f32(dtype) ? call("to_" + to_text(dtype), {v}) : v;
-}
-
-/// Whether the value can't be -0: then the order of equal operands doesn't matter if this holds for
-/// both, nor if one of them can't be 0 at all.
-bool is_never_negative_zero(const ir::Expr& e) {
-  if (const auto* c = e.try_as<ir::Const>()) return c->f != 0 || !std::signbit(c->f);
-  const auto* op = e.try_as<ir::Op>();
-  if (op == nullptr) return false;
-  if (op->code == OpCode::abs) return true;
-  const bool folds = op->code == OpCode::min || op->code == OpCode::max ||
-                     op->code == OpCode::min_nan || op->code == OpCode::max_nan;
-  return folds && is_never_negative_zero(op->args[0]) && is_never_negative_zero(op->args[1]);
-}
-bool is_never_zero(const ir::Expr& e) {
-  const auto* c = e.try_as<ir::Const>();
-  return c != nullptr && c->f != 0;
 }
 
 /// Whether the value is a number >= 2^-123, +infinity or NaN, so that an eighth of it is normal.
@@ -191,12 +176,12 @@ Text Emitter::min_max(const ir::Op& op, Exactness exactness) {
   const DType dtype = op.dtype;
   const bool is_min = op.code == OpCode::min || op.code == OpCode::min_nan;
   const bool keeps_nan = op.code == OpCode::min_nan || op.code == OpCode::max_nan;
+  const bool any_zero = exactness == Exactness::fast || takes_any_zero(op);
+  if (any_zero && !keeps_nan && (dtype == f16 || dtype == bf16)) {
+    const std::string name(ir::op_row(op.code).name);
+    return call(name + "_" + to_text(dtype), {value(op.args[0]), value(op.args[1])});
+  }
   const Text a = operand(op, 0), b = operand(op, 1);
-  // The hardware takes -0 as less than 0, so that a first operand of 0 wins a maximum there too.
-  const bool first_wins = !is_min && is_never_negative_zero(op.args[0]);
-  const bool any_zero = exactness == Exactness::fast || first_wins || is_never_zero(op.args[0]) ||
-                        is_never_zero(op.args[1]) ||
-                        (is_never_negative_zero(op.args[0]) && is_never_negative_zero(op.args[1]));
   const std::string stem = is_min ? "min" : "max";
   std::string name;
   if (keeps_nan) {

@@ -101,9 +101,10 @@ void Emitter::alloc(const ir::Alloc& alloc) {
     case MemSpace::variable:
     case MemSpace::local: {
       if (buffer.rank() > 0) {
-        const char* align = moved_.contains(buffer)      ? "alignas(16) "
-                            : buffer.dtype().bits() <= 8 ? "alignas(2) "
-                                                         : "";
+        const char* align = moved_.contains(buffer)       ? "alignas(16) "
+                            : buffer.dtype().bits() <= 8  ? "alignas(2) "
+                            : buffer.dtype().bits() <= 16 ? "alignas(4) "
+                                                          : "";
         return line(format("{}{} {}[{}];", align, type, new_name(), element_count(buffer)));
       }
       const std::string initially = alloc.initial ? " = " + initial(alloc.initial).s : "";

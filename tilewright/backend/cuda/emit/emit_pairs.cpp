@@ -1,18 +1,21 @@
-// Loops over neighbors that are bytes, or halves of one. The hardware rounds two values to fp8 at
-// once, next to each other: one by one, 16 elements take 84 instructions instead of 44 (sm_90a,
-// NVRTC 13.0). Copies of bytes take registers apart and put them together again. For 16 bits the
-// assembler finds the pairs itself.
+// Loops over neighbors that share a register. The hardware rounds two values to fp8 at once, next
+// to each other: one by one, 16 elements take 84 instructions instead of 44 (sm_90a, NVRTC 13.0).
+// Copies of bytes take registers apart and put them together again; for 16 bits the assembler finds
+// the pairs itself. It doesn't for arithmetic of bf16 and f16, whose instructions do two at once,
+// where in f32 each element is taken out of its register first.
 //
 // 1. Recognize a fully unrolled loop over an even number of iterations that only binds values and
-//    stores to local arrays, one store an array, none of which it reads: iterations are
-//    independent.
+//    stores to local arrays, one store an array, of which it reads at most the element that the
+//    same statement writes: iterations of a pair are independent.
 // 2. Emit it in steps of two: each statement for both, stores of a pair as one.
 #include <algorithm>
 #include <set>
 
 #include "tilewright/backend/cuda/emit/emitter.h"
+#include "tilewright/backend/cuda/emit/pairs.h"
 #include "tilewright/base/error.h"
 #include "tilewright/ir/build.h"
+#include "tilewright/ir/equal.h"
 #include "tilewright/ir/visit.h"
 
 namespace tw::cuda {
@@ -21,44 +24,6 @@ namespace {
 using ir::Expr;
 
 bool has_pairs(DType dtype) { return dtype == f8_e4m3 || dtype == f8_e5m2 || dtype.is_sub_byte(); }
-
-/// Whether the number is even whatever its variables are.
-bool is_even(const Expr& e) {
-  if (const auto c = ir::as_int(e)) return *c % 2 == 0;
-  const auto* op = e.try_as<ir::Op>();
-  if (op == nullptr) return false;
-  switch (op->code) {
-    case ir::OpCode::add:
-    case ir::OpCode::sub:
-      return is_even(op->args[0]) && is_even(op->args[1]);
-    case ir::OpCode::mul:
-      return is_even(op->args[0]) || is_even(op->args[1]);
-    default:
-      return false;
-  }
-}
-
-/// var plus an even number.
-bool is_var_plus_even(const Expr& index, const ir::Var& var) {
-  if (index.same_as(var)) return true;
-  const auto* op = index.try_as<ir::Op>();
-  if (op == nullptr || op->code != ir::OpCode::add) return false;
-  return (is_var_plus_even(op->args[0], var) && is_even(op->args[1])) ||
-         (is_var_plus_even(op->args[1], var) && is_even(op->args[0]));
-}
-
-/// Whether iterations 2i and 2i + 1 access a pair at an even offset of a local array.
-bool is_pair(const ir::Buffer& b, const std::vector<Expr>& indices, const ir::Var& var) {
-  if (b.dtype().bits() > 8 || b.space() != ir::MemSpace::local || b->view_of || b->padding != 0 ||
-      !b->strides.empty() || b.rank() == 0) {
-    return false;
-  }
-  for (size_t d = 0; d + 1 < indices.size(); ++d) {
-    if (ir::contains(indices[d], [&](const Expr& e) { return e.same_as(var); })) return false;
-  }
-  const bool even_rows = b.rank() == 1 || b.extent(b.rank() - 1) % 2 == 0;
-  return even_rows && is_var_plus_even(indices.back(), var);
-}
 
 /// The conversion to fp8 that a store of a pair does; null where it is another store.
 const ir::Cast* converts_pair(const ir::Store& store, const ir::Var& var) {
@@ -70,11 +35,21 @@ const ir::Cast* converts_pair(const ir::Store& store, const ir::Var& var) {
 /// The pair that a store of a pair copies; null where it is another store.
 const ir::Load* copies_pair(const ir::Store& store, const ir::Var& var) {
   const auto* load = store.value.try_as<ir::Load>();
-  const bool copies = load != nullptr && is_pair(load->buffer, load->indices, var);
+  const bool copies = load != nullptr && store.buffer.dtype().bits() <= 8 &&
+                      is_pair(load->buffer, load->indices, var);
   return copies && is_pair(store.buffer, store.indices, var) ? load : nullptr;
 }
 bool stores_pair(const ir::Store& store, const ir::Var& var) {
-  return converts_pair(store, var) != nullptr || copies_pair(store, var) != nullptr;
+  return converts_pair(store, var) != nullptr || copies_pair(store, var) != nullptr ||
+         computes_pair(store, var);
+}
+
+/// Whether the load is of the very element that the store then writes, in each iteration another.
+bool accumulates(const ir::Store& store, const ir::Load& load, const ir::Var& var) {
+  return load.buffer.same_as(store.buffer) && is_pair(store.buffer, store.indices, var) &&
+         std::equal(load.indices.begin(), load.indices.end(), store.indices.begin(),
+                    store.indices.end(),
+                    [](const Expr& a, const Expr& b) { return ir::structurally_equal(a, b); });
 }
 
 std::vector<ir::Stmt> flat(const ir::Stmt& body) {
@@ -110,12 +85,35 @@ bool goes_in_pairs(const ir::For& loop) {
     any = any || stores_pair(*store, loop.var);
   }
   if (!any) return false;
-  bool reads = false;
-  ir::for_each_expr(loop.body, [&](const Expr& e) {
-    const auto* load = e.try_as<ir::Load>();
-    reads = reads || (load != nullptr && written.contains(load->buffer.root()));
-  });
-  return !reads;
+  bool independent = true;
+  for (const ir::Stmt& s : flat(loop.body)) {
+    const auto* store = s.try_as<ir::Store>();
+    ir::for_each_expr(s, [&](const Expr& e) {
+      const auto* load = e.try_as<ir::Load>();
+      if (load == nullptr || !written.contains(load->buffer.root())) return;
+      independent = independent && store != nullptr && accumulates(*store, *load, loop.var);
+    });
+  }
+  return independent;
+}
+
+Text Emitter::packed(const Expr& low, const Expr& high, const ir::Var& var) {
+  if (const auto* op = low.try_as<ir::Op>(); op != nullptr && is_packed(low, var)) {
+    std::vector<Text> args;
+    for (size_t i = 0; i < op->args.size(); ++i) {
+      args.push_back(packed(op->args[i], high.as<ir::Op>().args[i], var));
+    }
+    return call(packed_function(*op), args);
+  }
+  if (const auto* load = low.try_as<ir::Load>(); load != nullptr && is_packed(low, var)) {
+    return {format("*(const u32*){}", pointer(place(load->buffer, load->indices))), kPrefix};
+  }
+  if (ir::structurally_equal(low, high)) {
+    const Text both = value(low);
+    return call("halves", {both, both});
+  }
+  const Text first = value(low);
+  return call("halves", {first, value(high)});
 }
 
 void Emitter::loop_of_pairs(const ir::For& loop) {
@@ -137,7 +135,8 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
         continue;
       }
       if (first[k].loc().known()) next_ = first[k].loc();
-      const char* type = store->buffer.dtype().is_sub_byte() ? "u8" : "u16";
+      const DType dtype = store->buffer.dtype();
+      const char* type = dtype.is_sub_byte() ? "u8" : dtype.bits() == 8 ? "u16" : "u32";
       const std::string to =
           format("*({}*){}", type, pointer(place(store->buffer, store->indices)));
       if (const ir::Load* load = copies_pair(*store, loop.var)) {
@@ -145,14 +144,27 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
         line(format("{} = *(const {}*){};", to, type, from));
         continue;
       }
-      const auto source = [&](const ir::Stmt& s) {
+      const auto begin = [&](const ir::Stmt& s) -> const ir::Store& {
         count_uses(s);
         memo_.back().clear();
-        return unrounded(s.as<ir::Store>().value.as<ir::Cast>());
+        return s.as<ir::Store>();
       };
-      const Text low = source(first[k]), high = source(second[k]);
-      line(format("{} = {};", to,
-                  call("to_" + to_text(store->buffer.dtype()) + "x2", {low, high}).s));
+      const std::string function = "to_" + to_text(dtype) + "x2";
+      const ir::Cast* cast = converts_pair(*store, loop.var);
+      if (cast == nullptr) {
+        const Expr low = begin(first[k]).value, high = second[k].as<ir::Store>().value;
+        line(format("{} = {};", to, packed(low, high, loop.var).s));
+      } else if (dtype == f4_e2m1 && cast->value.dtype() == bf16 &&
+                 is_packed(cast->value, loop.var)) {
+        begin(first[k]);
+        const Expr& high = second[k].as<ir::Store>().value.as<ir::Cast>().value;
+        line(format("{} = {};", to,
+                    call(function + "_of_bf16x2", {packed(cast->value, high, loop.var)}).s));
+      } else {
+        const Text low = unrounded(begin(first[k]).value.as<ir::Cast>());
+        const Text high = unrounded(begin(second[k]).value.as<ir::Cast>());
+        line(format("{} = {};", to, call(function, {low, high}).s));
+      }
     }
   });
   line("}");

@@ -14,7 +14,7 @@
 
 namespace tw::cuda {
 
-/// Whether a loop writes neighbors of one byte so that two iterations can be done as one.
+/// Whether a loop writes neighbors of one register so that two iterations can be done as one.
 bool goes_in_pairs(const ir::For& loop);
 
 class Emitter {
@@ -57,6 +57,8 @@ class Emitter {
   void alloc(const ir::Alloc& alloc);
   void loop(const ir::For& loop);
   void loop_of_pairs(const ir::For& loop);
+  /// Values of iterations 2i and 2i + 1, f16 or bf16, in a word.
+  Text packed(const ir::Expr& low, const ir::Expr& high, const ir::Var& var);
   void while_loop(const ir::While& loop);
   void branch(const ir::If& branch);
   void assume(const ir::Assume& assume);

@@ -110,6 +110,18 @@ __device__ __forceinline__ e2m1x2 to_e2m1x2(f32 low, f32 high) {
   return static_cast<e2m1x2>(codes + (bits_of(x) >> 31) * 8u + (bits_of(y) >> 31) * 128u);
 }
 
+//# to_e2m1x2_of_bf16x2
+// With 2^e the power of two at or below |x|, but at least 1, codes are apart by 2^e / 2, and so are
+// the numbers of bf16 from 2^(e + 6) on: the sum 65 * 2^e + |x| rounds as is wanted. The code is 2 e
+// and what its mantissa has beyond the 2 of 65; 2 (127 + e) + 2 is 2 e modulo 16.
+__device__ __forceinline__ e2m1x2 to_e2m1x2_of_bf16x2(u32 x) {
+  const u32 y = max_bf16x2(min_bf16x2(x, 0x40C040C0u), 0xC0C0C0C0u);  // -6 to 6, NaN is 6
+  const u32 power = max_bf16x2(y & 0x7F807F80u, 0x3F803F80u);
+  const u32 sum = fma_bf16x2(power, 0x42824282u, abs_bf16x2(y)) + (power >> 6);
+  const u32 codes = (sum & 0x00070007u) | (y >> 12 & 0x00080008u);
+  return static_cast<e2m1x2>(codes | codes >> 12);
+}
+
 //# round_random
 // The magnitude of x in a format of E exponent and M mantissa bits with this bias, rounded up where
 // the first 16 bits of what is discarded, plus 16 random bits, carry. At most `most`.

@@ -107,11 +107,96 @@ __device__ __forceinline__ u32 byte_permute(u32 a, u32 b, u32 selector) {
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(selector));
   return y;
 }
-
 //# mul_wide
 // All bits of the product, by one instruction; NVRTC multiplies halves where it sees 64 bits.
 __device__ __forceinline__ u64 mul_wide(u32 a, u32 b) {
   u64 y;
   asm("mul.wide.u32 %0, %1, %2;" : "=l"(y) : "r"(a), "r"(b));
+  return y;
+}
+//# halves
+__device__ __forceinline__ u32 halves(u16 low, u16 high) {
+  return static_cast<u32>(low) | static_cast<u32>(high) << 16;
+}
+//# abs_f16x2
+__device__ __forceinline__ u32 abs_f16x2(u32 x) {
+  u32 y;
+  asm("abs.f16x2 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+//# abs_bf16x2
+__device__ __forceinline__ u32 abs_bf16x2(u32 x) {
+  u32 y;
+  asm("abs.bf16x2 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+//# min_f16
+// Of a number and a NaN the number, as in f32; -0 is less than 0.
+__device__ __forceinline__ f16 min_f16(f16 a, f16 b) {
+  f16 y;
+  asm("min.f16 %0, %1, %2;" : "=h"(y) : "h"(a), "h"(b));
+  return y;
+}
+//# min_f16x2
+__device__ __forceinline__ u32 min_f16x2(u32 a, u32 b) {
+  u32 y;
+  asm("min.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+//# max_f16
+// Of a number and a NaN the number, as in f32; -0 is less than 0.
+__device__ __forceinline__ f16 max_f16(f16 a, f16 b) {
+  f16 y;
+  asm("max.f16 %0, %1, %2;" : "=h"(y) : "h"(a), "h"(b));
+  return y;
+}
+//# max_f16x2
+__device__ __forceinline__ u32 max_f16x2(u32 a, u32 b) {
+  u32 y;
+  asm("max.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+//# mul_f16x2
+__device__ __forceinline__ u32 mul_f16x2(u32 a, u32 b) {
+  u32 y;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+//# min_bf16
+// Of a number and a NaN the number, as in f32; -0 is less than 0.
+__device__ __forceinline__ bf16 min_bf16(bf16 a, bf16 b) {
+  bf16 y;
+  asm("min.bf16 %0, %1, %2;" : "=h"(y) : "h"(a), "h"(b));
+  return y;
+}
+//# min_bf16x2
+__device__ __forceinline__ u32 min_bf16x2(u32 a, u32 b) {
+  u32 y;
+  asm("min.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+//# max_bf16
+// Of a number and a NaN the number, as in f32; -0 is less than 0.
+__device__ __forceinline__ bf16 max_bf16(bf16 a, bf16 b) {
+  bf16 y;
+  asm("max.bf16 %0, %1, %2;" : "=h"(y) : "h"(a), "h"(b));
+  return y;
+}
+//# max_bf16x2
+__device__ __forceinline__ u32 max_bf16x2(u32 a, u32 b) {
+  u32 y;
+  asm("max.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+//# mul_bf16x2
+__device__ __forceinline__ u32 mul_bf16x2(u32 a, u32 b) {
+  u32 y;
+  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+//# fma_bf16x2
+__device__ __forceinline__ u32 fma_bf16x2(u32 a, u32 b, u32 c) {
+  u32 y;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(c));
   return y;
 }
