@@ -137,12 +137,19 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
-/// Each of 512 threads has 32 elements of x, in vectors of up to 16 bytes. Two blocks of a
-/// multiprocessor, so that one reads while the other computes.
+/// Threads have up to 64 elements of x, in vectors of up to 16 bytes: the more rows a thread has,
+/// the fewer partial results there are. Small blocks, some of which read while others compute; of
+/// codes a tile is as wide as the blocks that share a factor.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t vector = c.dtype() == f32 ? 4 : 8;
-  s.threads(512).min_blocks_per_sm(2).max_vector(vector);
-  s.set("vector", vector).set("parts", 4 * vector);
+  s.max_vector(vector).set("vector", vector).set("parts", 16);
+  if (c.dtype() == f32) {
+    s.threads(256).min_blocks_per_sm(4).set("tile_k", 64);
+  } else if (c.dtype() == bf16) {
+    s.threads(128).min_blocks_per_sm(8).set("tile_k", 64);
+  } else {
+    s.threads(256).min_blocks_per_sm(3).set("tile_k", 128);
+  }
 }
 
 const Jit& kernel() {

@@ -107,16 +107,17 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
-/// Each of a block's 128 threads has 16 elements; or twice as many, where less than two vectors
-/// would be read for them, or nothing is written that takes as long.
+/// Each of a block's 128 threads has 16 elements, or 32 where less than two vectors would be read
+/// for 16. Of bf16, two of which are computed at once, each of 64 threads has 32.
 void schedule_gpu(Schedule& s, const Case& c) {
   if (c.constant("group") > kLongestHeld) {
     s.threads(256);
     return;
   }
-  const bool only_reads = c.constant("part") == static_cast<int64_t>(Part::factors);
-  const int64_t elements = only_reads || c.dtype().bits() <= 8 ? 4096 : 2048;
-  s.threads(128).set("together", std::max<int64_t>(elements / c.constant("group"), 1));
+  const int64_t group = c.constant("group");
+  const int64_t elements = c.dtype().bits() <= 8 ? 4096 : 2048;
+  s.threads(c.dtype() == bf16 && group <= elements ? 64 : 128);
+  s.set("together", std::max<int64_t>(elements / group, 1));
 }
 
 const Jit& kernel() {
