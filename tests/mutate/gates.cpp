@@ -274,8 +274,13 @@ void add_topk_gates(Cases& cases) {
     const char* how = aux ? "with a loss on scores" : "of weights";
     cases.add("moe_topk_gate_backward", how, [=](Place& p) {
       // Whole blocks, some tokens behind them, and nearly a whole block of them.
-      for (const auto& [t, e, k] :
-           {Sizes{12, 20, 3}, {35, 20, 3}, {26, 264, 5}, {14, 40, 9}, {35, 40, 9}}) {
+      for (const auto& [t, e, k] : {Sizes{12, 20, 3},
+                                    {35, 20, 3},
+                                    {65, 20, 3},
+                                    {95, 20, 3},
+                                    {26, 264, 5},
+                                    {14, 40, 9},
+                                    {35, 40, 9}}) {
         const int64_t apart = e < 64 ? 32 : 64, length = (e + apart - 1) / apart;
         std::vector<double> idx;
         for (int64_t i = 0; i < t; ++i) {
@@ -285,7 +290,7 @@ void add_topk_gates(Cases& cases) {
             idx.push_back(static_cast<double>(is_none ? expert - (int64_t{1} << 32) : expert));
           }
         }
-        const Tensor mask = flags(p, t, 0, 2), sums = p.input(f32, {t == 35 ? 5 : 2, e});
+        const Tensor mask = flags(p, t, 0, 2), sums = p.input(f32, {t % 5 == 0 ? 5 : 2, e});
         moe_topk_gate_backward(p.input(f32, {t, e}, 0, 2), p.holding(i64, {t, k}, idx),
                                p.input(f32, {t, k}), p.input(f32, {t, k}), p.output(f32, {t, e}),
                                {.routed_scaling_factor = 1.5F,

@@ -14,10 +14,12 @@ void add_random(Cases& cases) {
   for (const DType dtype : {f32, bf16}) {
     cases.add("randn", format("{}", dtype), [=](Place& p) {
       // Blocks of 1024 streams that are whole, and of fewer; several steps; ends within a vector of
-      // each of a step's quarters, at their beginnings and ends.
+      // each of a step's quarters, at their beginnings and ends, in whole parts and in others.
       for (const auto& [n, groups] :
            {std::pair(8195, 4), std::pair(5637, 4), std::pair(7165, 4), std::pair(8190, 4),
-            std::pair(5119, 4), std::pair(6000, 5), std::pair(4101, 5), std::pair(3, 1)}) {
+            std::pair(5119, 4), std::pair(6000, 5), std::pair(4101, 5), std::pair(3, 1),
+            std::pair(7500, 7), std::pair(6444, 5), std::pair(7724, 5), std::pair(9004, 5),
+            std::pair(10284, 5)}) {
         randn(p.output(dtype, {n}), {.seed = 3, .offset = 1 << 10, .most_groups = groups});
       }
     });
