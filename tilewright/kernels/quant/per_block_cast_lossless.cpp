@@ -12,6 +12,7 @@ namespace tw::kernels {
 namespace {
 
 constexpr int64_t kMostElements = 1 << 15;  // of a block; a tile has at least one
+constexpr int64_t kCodes = 4;               // that make a word of the result
 constexpr int32_t kRoom = 6;                // 2^6 times the largest e2m1 is e4m3,
 constexpr int32_t kBelow = 5;               // and so is 2^-5 times the smallest
 
@@ -26,10 +27,15 @@ void dataflow(Builder& k, const Case& c) {
   const int64_t inner_m = rows / x_rows, inner_k = columns / x_columns;
   const Expr m = k.dim("m");
   const Expr x_blocks = cdiv(m, x_rows);
-  const Buffer x = k.input("x", f4_e2m1, {m, width}, {.strides = {k.dim("x_row"), 1}});
+  // Words of x and q, where all rows have whole ones, or elements.
+  const bool in_words = k.constant("in_words") != 0;
+  const int64_t run = in_words ? kCodes : 1;  // elements that are computed together
+  const Buffer x = k.input("x", in_words ? u16 : f4_e2m1, {m, width / run},
+                           {.strides = {k.dim("x_row"), 1}});
   const Factors x_sf(k, "x_sf", x_sf_dtype, x_blocks, cdiv(width, x_columns), false,
                      words_of(x_columns));
-  const Buffer q = k.output("q", f8_e4m3, {m, width}, {.strides = {k.dim("q_row"), 1}});
+  const Buffer q = k.output("q", in_words ? u32 : f8_e4m3, {m, width / run},
+                            {.strides = {k.dim("q_row"), 1}});
   const Factors sf(k, "sf", sf_dtype, cdiv(m, rows), cdiv(width, columns), true, words_of(columns));
   const int64_t across = cdiv(sf.padded(), together);
   k.launch({cdiv(sf.padded_rows(), strips) * across}, [&](Expr block) {
@@ -37,14 +43,14 @@ void dataflow(Builder& k, const Case& c) {
     const Extents blocks = {strips, inner_m, together, inner_k};
     const auto x_row = [&](const Expr& t, const Expr& r) { return (strip0 + t) * inner_m + r; };
     const auto x_column = [&](const Expr& s, const Expr& i) { return (first + s) * inner_k + i; };
-    const Extents box = {strips, inner_m, x_rows, together, inner_k, x_columns};
+    const Extents box = {strips, inner_m, x_rows, together, inner_k, x_columns / run};
     const auto row = [&](const Expr& t, const Expr& r, const Expr& i) {
       return x_row(t, r) * x_rows + i;
     };
     const auto column = [&](const Expr& s, const Expr& b, const Expr& j) {
-      return x_column(s, b) * x_columns + j;
+      return x_column(s, b) * (x_columns / run) + j;
     };
-    const Buffer v = fragment(f4_e2m1, box, "v");
+    const Buffer v = fragment(x.dtype(), box, "v");
     parallel(box, [&](Expr t, Expr r, Expr i, Expr s, Expr b, Expr j) {
       v(t, r, i, s, b, j) = x(row(t, r, i), column(s, b, j));
     });
@@ -59,14 +65,34 @@ void dataflow(Builder& k, const Case& c) {
       shared_e(t, s) = max(most(t, 0, s, 0) - kRoom, 0);
       sf.store(strip0 + t, first + s, bitcast(shared_e(t, s) << 23, f32));
     });
-    const Buffer by = fragment(f32, blocks, "by");
-    parallel(blocks, [&](Expr t, Expr r, Expr s, Expr i) {
-      const Expr distance = e(t, r, s, i) - shared_e(t, s);
-      device_assert(distance >= -kBelow || x_row(t, r) >= x_blocks ||
+    const auto distance = [&](const Expr& t, const Expr& r, const Expr& s, const Expr& i) {
+      const Expr d = e(t, r, s, i) - shared_e(t, s);
+      device_assert(d >= -kBelow || x_row(t, r) >= x_blocks ||
                         x_column(s, i) >= cdiv(width, x_columns),
                     "per_block_cast_lossless: factors of a block are too far apart",
                     {e(t, r, s, i), shared_e(t, s)});
-      by(t, r, s, i) = bitcast((distance + 127) << 23, f32);
+      return d;
+    };
+    if (in_words) {
+      // Codes of e4m3 of 0 .5 1 1.5 and of 2 3 4 6, times 2^d: 8 d more, but for 0.
+      const Buffer low = fragment(u32, blocks, "low"), high = fragment(u32, blocks, "high");
+      parallel(blocks, [&](Expr t, Expr r, Expr s, Expr i) {
+        const Expr d = bitcast(distance(t, r, s, i), u32);
+        low(t, r, s, i) = 0x3C383000U + d * 0x08080800U;
+        high(t, r, s, i) = 0x4C484440U + d * 0x08080808U;
+      });
+      parallel(box, [&](Expr t, Expr r, Expr i, Expr s, Expr b, Expr j) {
+        const Expr codes = cast(v(t, r, i, s, b, j), u32);
+        // Nibbles choose magnitudes by their lower bits; bit 3 spreads the sign of a byte.
+        const Expr magnitudes = byte_permute(low(t, r, s, b), high(t, r, s, b), codes & 0x7777U);
+        const Expr signs = byte_permute(Expr(0x80808080U), Expr(0x80808080U), codes);
+        q(row(t, r, i), column(s, b, j)) = magnitudes | (signs << 7 & 0x80808080U);
+      });
+      return;
+    }
+    const Buffer by = fragment(f32, blocks, "by");
+    parallel(blocks, [&](Expr t, Expr r, Expr s, Expr i) {
+      by(t, r, s, i) = bitcast((distance(t, r, s, i) + 127) << 23, f32);
     });
     parallel(box, [&](Expr t, Expr r, Expr i, Expr s, Expr b, Expr j) {
       q(row(t, r, i), column(s, b, j)) =
@@ -89,6 +115,17 @@ const Jit& kernel() {
   static const Jit jit(
       define_kernel("per_block_cast_lossless", dataflow).schedule("cuda", schedule_gpu));
   return jit;
+}
+
+/// Whether the rows of x and q are words of 2 and 4 bytes.
+bool has_words(const Tensor& x, const Tensor& q, int64_t x_columns) {
+  const auto begins = [](const Tensor& t, uintptr_t bytes) {
+    return reinterpret_cast<uintptr_t>(t.data()) % bytes == 0 && t.stride(0) % kCodes == 0;
+  };
+  return x.dim(1) % kCodes == 0 && x_columns % kCodes == 0 && begins(x, 2) && begins(q, 4);
+}
+Tensor words_of(const Tensor& t, DType word) {
+  return {t.data(), word, {t.dim(0), t.dim(1) / kCodes}, {t.stride(0) / kCodes, 1}, t.device()};
 }
 
 /// Of two, but for 1: codes are in pairs.
@@ -124,14 +161,17 @@ void per_block_cast_lossless(const Tensor& x, const Tensor& x_sf, const Tensor& 
   check_apart(f, to, {from, from_sf, to_sf});
   check_apart(f, to_sf, {from, from_sf});
   if (x.numel() == 0) return;
+  const bool in_words = has_words(x, q, o.x_columns);
   kernel()({x_factors.dtype(), new_factors.dtype()},
-           {{"k", k},
+           {{"in_words", in_words},
+            {"k", k},
             {"x_rows", o.x_rows},
             {"x_columns", o.x_columns},
             {"rows", o.rows},
             {"columns", o.columns}},
            x.device().kind)
-      .launch(stream, {x, x_factors, q, new_factors});
+      .launch(stream, {in_words ? words_of(x, u16) : x, x_factors, in_words ? words_of(q, u32) : q,
+                       new_factors});
 }
 
 }  // namespace tw::kernels
