@@ -30,12 +30,12 @@ def maps_of(layout: tuple[int, ...], more: int = 0) -> tuple["torch.Tensor", "to
 
 
 def same_bits(found: "torch.Tensor", wanted: "torch.Tensor") -> bool:
-    return (
-        found.dtype == wanted.dtype
-        and (found.numel() == 0 or found.stride() == wanted.stride())
-        and torch.equal(
-            found.cpu().contiguous().view(torch.uint8), wanted.contiguous().view(torch.uint8)
-        )
+    if found.dtype != wanted.dtype or found.shape != wanted.shape:
+        return False
+    if found.numel() == 0:  # of which strides may be anything
+        return True
+    return found.stride() == wanted.stride() and torch.equal(
+        found.cpu().contiguous().view(torch.uint8), wanted.contiguous().view(torch.uint8)
     )
 
 
