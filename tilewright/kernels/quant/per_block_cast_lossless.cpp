@@ -30,12 +30,12 @@ void dataflow(Builder& k, const Case& c) {
   // Words of x and q, where all rows have whole ones, or elements.
   const bool in_words = k.constant("in_words") != 0;
   const int64_t run = in_words ? kCodes : 1;  // elements that are computed together
-  const Buffer x = k.input("x", in_words ? u16 : f4_e2m1, {m, width / run},
-                           {.strides = {k.dim("x_row"), 1}});
+  const Buffer x =
+      k.input("x", in_words ? u16 : f4_e2m1, {m, width / run}, {.strides = {k.dim("x_row"), 1}});
   const Factors x_sf(k, "x_sf", x_sf_dtype, x_blocks, cdiv(width, x_columns), false,
                      words_of(x_columns));
-  const Buffer q = k.output("q", in_words ? u32 : f8_e4m3, {m, width / run},
-                            {.strides = {k.dim("q_row"), 1}});
+  const Buffer q =
+      k.output("q", in_words ? u32 : f8_e4m3, {m, width / run}, {.strides = {k.dim("q_row"), 1}});
   const Factors sf(k, "sf", sf_dtype, cdiv(m, rows), cdiv(width, columns), true, words_of(columns));
   const int64_t across = cdiv(sf.padded(), together);
   k.launch({cdiv(sf.padded_rows(), strips) * across}, [&](Expr block) {
@@ -67,10 +67,10 @@ void dataflow(Builder& k, const Case& c) {
     });
     const auto distance = [&](const Expr& t, const Expr& r, const Expr& s, const Expr& i) {
       const Expr d = e(t, r, s, i) - shared_e(t, s);
-      device_assert(d >= -kBelow || x_row(t, r) >= x_blocks ||
-                        x_column(s, i) >= cdiv(width, x_columns),
-                    "per_block_cast_lossless: factors of a block are too far apart",
-                    {e(t, r, s, i), shared_e(t, s)});
+      device_assert(
+          d >= -kBelow || x_row(t, r) >= x_blocks || x_column(s, i) >= cdiv(width, x_columns),
+          "per_block_cast_lossless: factors of a block are too far apart",
+          {e(t, r, s, i), shared_e(t, s)});
       return d;
     };
     if (in_words) {
