@@ -18,6 +18,10 @@ bool has_reduction(ReduceKind kind, DType from, DType to) {
   }
 }
 
+bool is_extremum(ReduceKind kind) {
+  return kind == ReduceKind::min || kind == ReduceKind::max || kind == ReduceKind::abs_max;
+}
+
 DType accumulator_type(DType dst, bool low_precision) {
   const bool in_place = low_precision && dst.has_float_arithmetic();
   return dst.is_float() && dst.bits() < 32 && !in_place ? f32 : dst;

@@ -9,6 +9,9 @@ namespace tw::ir {
 /// Whether elements of type `from` can be reduced to a `to` (language 9.1).
 bool has_reduction(ReduceKind kind, DType from, DType to);
 
+/// Whether the result is one of the elements, or its magnitude.
+bool is_extremum(ReduceKind kind);
+
 /// The type in which a reduction to `dst` accumulates (language 9.1): f32 for narrower floats,
 /// unless `low_precision` allows their own arithmetic.
 DType accumulator_type(DType dst, bool low_precision = false);

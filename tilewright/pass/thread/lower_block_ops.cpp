@@ -147,10 +147,8 @@ Stmt stage_reduce(const ir::Reduce& n) {
   // 2. The fold, every dimension kept with extent 1.
   const bool logical = n.reduce == ir::ReduceKind::any || n.reduce == ir::ReduceKind::all;
   // The largest of some numbers is one of them: nothing is gained by a wider type.
-  const bool is_extremum = n.reduce == ir::ReduceKind::min || n.reduce == ir::ReduceKind::max ||
-                           n.reduce == ir::ReduceKind::abs_max;
   const DType dtype = n.dst.buffer.dtype();
-  const bool low = n.low_precision || (is_extremum && n.src.buffer.dtype() == dtype);
+  const bool low = n.low_precision || (ir::is_extremum(n.reduce) && n.src.buffer.dtype() == dtype);
   const DType sum_type = logical ? bool_ : ir::accumulator_type(dtype, low);
   std::vector<Expr> folded = n.src.extent;
   for (const int64_t d : n.dims) folded[static_cast<size_t>(d)] = ir::index(1);

@@ -367,9 +367,7 @@ namespace {
 
 /// Whether instructions fold two pairs at once.
 bool has_pairs(ir::ReduceKind kind, DType dtype) {
-  const bool is_extremum =
-      kind == ir::ReduceKind::min || kind == ir::ReduceKind::max || kind == ir::ReduceKind::abs_max;
-  return is_extremum && (dtype == f16 || dtype == bf16);
+  return ir::is_extremum(kind) && (dtype == f16 || dtype == bf16);
 }
 
 /// Whether slots 2i and 2i + 1 have the same place, for all i; more than one pair has it.
