@@ -130,6 +130,8 @@ TEST(CastBack, IsBitwiseTheReferenceOnThreads) {
       check({q, y, 37, 192, 32, 1, Layout::packed_down, f32}, Where::twin);
       check({q, y, 37, 128, 32, 1, Layout::rows, f32}, Where::twin);
       check({q, y, 3, 200, 1, 24, Layout::rows, f32}, Where::twin);
+      check({q, y, 10, 128, 3, 1, Layout::rows, f32}, Where::twin);
+      check({q, y, 10, 72, 3, 5, Layout::rows, f8_e4m3}, Where::twin);
     }
   }
 }

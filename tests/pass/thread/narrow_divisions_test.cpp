@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tilewright/ir/text.h"
+#include "tilewright/ir/verify.h"
 
 namespace tw::pass {
 namespace {
@@ -54,6 +55,20 @@ TEST(NarrowDivisions, KnowsWhatConditionsSay) {
   EXPECT_EQ(narrowed("if z > 0 { Y![0] = b // z }"),
             "cast(truncdiv(cast(b, u32), cast(z, u32)), i64)");
   EXPECT_EQ(narrowed("if z > 0 { } else { Y![0] = b // z }").find("u32"), std::string::npos);
+}
+
+TEST(NarrowDivisions, LeavesTensorsAsTheHostKnowsThem) {
+  // n is known to be small inside the launch only.
+  const ir::Program program = ir::parse_program(R"(tilewright ir 1 program "p" {
+  symbol n input X: f32[(n + 2) // 3] output Y: f32[n]
+  launch b in n with threads=[32], guard=n % 4 == 0, aligned=[X, Y], thread=t {
+    Y![b] = X![b // 3]
+  } })");
+  const ir::Program narrowed = narrow_divisions(program);
+  const std::string text = ir::print(narrowed);
+  EXPECT_NE(text.find("X: f32[(n + 2) // 3]"), std::string::npos) << text;
+  EXPECT_NE(text.find("X![cast(truncdiv(cast(b, u32), 3), i64)]"), std::string::npos) << text;
+  EXPECT_EQ(ir::violations(narrowed, ir::Level::thread), std::vector<std::string>());
 }
 
 }  // namespace

@@ -70,6 +70,13 @@ class NarrowDivisions : public ir::Rewriter {
     return children(stmt);
   }
 
+ protected:
+  // Nor do tensors change: the host computes their sizes, and knows them by their declarations.
+  ir::Buffer rewrite_declaration(const ir::Buffer& buffer) override {
+    const bool is_tensor = buffer.space() == ir::MemSpace::global && !buffer->view_of;
+    return is_tensor ? buffer : declaration_children(buffer);
+  }
+
  private:
   Bounds bounds_;
 };
