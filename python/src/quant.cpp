@@ -3,6 +3,8 @@
 
 #include <tuple>
 
+#include "tilewright/kernels/check.h"
+
 namespace tw::python {
 namespace {
 
@@ -23,15 +25,16 @@ nb::any per_token_cast(nb::handle x, const std::string& fmt, int64_t group,
              f);
   Tensor from, x_sf;
   if (is_pair) {
-    from = as_e2m1(call.input("x", static_cast<const Array&>(entry(f, "x", x, 0))));
-    x_sf = call.input("x_sf", entry(f, "x", x, 1), std::nullopt);
+    const Scaled pair = scaled_input(call, f, x);
+    from = pair.codes;
+    x_sf = pair.sf;
     args.x_sf = &x_sf;
     std::tie(args.x_rows, args.x_columns) = *x_block;
   } else {
     from = call.input("x", Array{x});
   }
   const int64_t m = dim_or_0(from, 0), k = dim_or_0(from, 1);
-  const Tensor q = codes(call, entry(f, "out", out, 0), to, m, k);
+  const Tensor q = codes(call, f, entry(f, "out", out, 0), to, m, k);
   const Tensor sf = SfFlags{columns, round, packed, e4m3}.allocate(call, f, entry(f, "out", out, 1),
                                                                    m, blocks_of(k, group));
   call.run([&](Stream stream) { kernels::per_token_cast(from, q, sf, args, stream); });
@@ -59,8 +62,8 @@ nb::any per_token_cast_with_precomputed_sf(const Array& x_, const std::string& f
   constexpr const char* f = "per_token_cast_with_precomputed_sf";
   Call call(f, dtype);
   const DType to = format_named(f, fmt);
-  const Tensor x = call.input("x", x_), sf = call.input("sf", sf_, std::nullopt);
-  const Tensor q = codes(call, out, to, dim_or_0(x, 0), dim_or_0(x, 1));
+  const Tensor x = call.input("x", x_), sf = given_factors(call, f, sf_);
+  const Tensor q = codes(call, f, out, to, dim_or_0(x, 0), dim_or_0(x, 1));
   call.run([&](Stream stream) {
     kernels::per_token_cast_with_precomputed_sf(x, sf, q, {.group = group}, stream);
   });
@@ -101,6 +104,7 @@ void bind_quant(nb::module_& m) {
         Call call("cast", dtype);
         const Tensor x = call.input("x", x_);
         const Tensor y = call.output("out", out, dtype_named(to), x.shape());
+        kernels::check_dtype("cast", {"out", y}, {dtype_named(to)});
         call.run([&](Stream stream) { kernels::cast(x, y, stream); });
         return call.result();
       },
@@ -113,6 +117,7 @@ void bind_quant(nb::module_& m) {
         Call call("stochastic_cast", dtype);
         const Tensor x = call.input("x", x_);
         const Tensor y = call.output("out", out, dtype_named(to), x.shape());
+        kernels::check_dtype("stochastic_cast", {"out", y}, {dtype_named(to)});
         call.run([&](Stream stream) { kernels::stochastic_cast(x, y, stream); });
         return call.result();
       },

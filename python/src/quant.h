@@ -44,12 +44,16 @@ struct SfFlags {
 
   void check(const char* f) const;
   DType dtype() const { return packed ? i32 : e4m3 ? f8_e4m3 : f32; }
-  /// Factors of m x n blocks; columns begin at multiples of 16 bytes.
+  /// Factors of m x n blocks; columns begin at multiples of 16 bytes. The caller's `out` must be
+  /// what would be made.
   Tensor allocate(Call& call, const char* f, const MaybeArray& out, int64_t m, int64_t n) const;
 };
 
 /// Codes that are computed.
-Tensor codes(Call& call, const MaybeArray& out, DType format, int64_t m, int64_t k);
+Tensor codes(Call& call, const char* f, const MaybeArray& out, DType format, int64_t m, int64_t k);
+
+/// Factors that the caller has, row by row, the argument sf.
+Tensor given_factors(Call& call, const char* f, const Array& array);
 
 /// An entry of the argument `name`, a tuple of codes and factors; None where that is None or
 /// absent.

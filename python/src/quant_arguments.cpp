@@ -1,5 +1,6 @@
 // quant.h: arguments and results of casts
 #include "quant.h"
+#include "tilewright/kernels/check.h"
 
 namespace tw::python {
 
@@ -42,15 +43,30 @@ Tensor SfFlags::allocate(Call& call, const char* f, const MaybeArray& out, int64
                          int64_t n) const {
   check(f);
   const int64_t entries = packed ? blocks_of(n, 4) : n;
-  if (!columns) return call.output("sf", out, dtype(), {m, entries});
+  if (!columns) {
+    const Tensor sf = call.output("sf", out, dtype(), {m, entries});
+    kernels::check_dtype(f, {"sf", sf}, {dtype()});
+    kernels::check_shape(f, {"sf", sf}, {m, entries}, "for these flags");
+    TW_REQUIRE(sf.is_compact(), "{}: sf is {}, it must be contiguous", f, sf);
+    return sf;
+  }
   TW_REQUIRE(!out, "{}: out has scale factors, which use_tma_aligned_col_major_sf allocates", f);
   const int64_t step = 128 / dtype().bits();
   return call.new_columns(dtype(), m, entries, blocks_of(m, step) * step);
 }
 
-Tensor codes(Call& call, const MaybeArray& out, DType format, int64_t m, int64_t k) {
-  if (format == f8_e4m3) return call.output("out", out, f8_e4m3, {m, k});
-  return as_e2m1(call.output("out", out, i8, {m, k / 2}));
+Tensor codes(Call& call, const char* f, const MaybeArray& out, DType format, int64_t m, int64_t k) {
+  const bool bytes = format == f8_e4m3;
+  const Tensor q = as_e2m1(call.output("out", out, bytes ? f8_e4m3 : i8, {m, bytes ? k : k / 2}));
+  kernels::check_dtype(f, {"q", q}, {format});
+  return q;
+}
+
+Tensor given_factors(Call& call, const char* f, const Array& array) {
+  const Tensor sf = call.input("sf", array, std::nullopt);
+  TW_REQUIRE(sf.rank() != 2 || sf.dim(1) < 2 || sf.stride(1) == 1,
+             "{}: sf is {}, it must lie row by row", f, sf);
+  return sf;
 }
 
 MaybeArray entry(const char* f, const char* name, nb::handle pair, size_t i) {

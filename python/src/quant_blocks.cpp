@@ -17,7 +17,7 @@ Tensor factors(Call& call, const char* f, const SfFlags& flags, const MaybeArray
 
 /// Codes of x; the caller's begin at multiples of 16 bytes.
 Tensor codes_like(Call& call, const char* f, const MaybeArray& out, DType format, const Tensor& x) {
-  const Tensor q = codes(call, out, format, dim_or_0(x, 0), dim_or_0(x, 1));
+  const Tensor q = codes(call, f, out, format, dim_or_0(x, 0), dim_or_0(x, 1));
   TW_REQUIRE(!out || reinterpret_cast<uintptr_t>(q.data()) % 16 == 0,
              "{}: the codes in out begin at {}, which is no multiple of 16", f, q.data());
   return q;
@@ -59,7 +59,7 @@ nb::any with_precomputed_sf(const Array& x_, const std::string& fmt, const Block
              "{}: sf is given row by row in f32; leave use_tma_aligned_col_major_sf and "
              "use_packed_ue8m0 out",
              f);
-  const Tensor x = call.input("x", x_), sf = call.input("sf", sf_, std::nullopt);
+  const Tensor x = call.input("x", x_), sf = given_factors(call, f, sf_);
   const Tensor q = codes_like(call, f, out, to, x);
   const kernels::BlockCastArgs args = block_args(f, block, round, 0);
   call.run(

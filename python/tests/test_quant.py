@@ -130,3 +130,54 @@ def test_what_does_not_fit_is_an_error(options: dict, message: str) -> None:
     arguments = {"fmt": "e4m3", "num_per_channels": 128, **options}
     with pytest.raises(ValueError, match=re.escape(f"per_token_cast: {message}")):
         tw.per_token_cast(random(3, 192), **arguments)
+
+
+E4M3 = ml_dtypes.float8_e4m3fn
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"use_e4m3_sf": True, "out": (None, np.empty((3, 2), "float32"))}, "it must be e4m3"),
+        ({"out": (None, np.empty((3, 2), E4M3))}, "it must be f32"),
+        (
+            {"round_sf": True, "use_packed_ue8m0": True, "out": (None, np.empty((3, 2), "int32"))},
+            "sf is i32 [3, 2], it must be [3, 1] for these flags",
+        ),
+        (
+            {
+                "round_sf": True,
+                "use_packed_ue8m0": True,
+                "out": (None, np.empty((3, 2), "float32")),
+            },
+            "it must be i32",
+        ),
+        ({"out": (None, np.empty((3, 4), "float32")[:, :2])}, "it must be contiguous"),
+        ({"out": (np.empty((3, 96), "int8"), None)}, "q is e2m1 [3, 192], it must be e4m3"),
+        ({"fmt": "e2m1", "out": (np.empty((3, 192), E4M3), None)}, "it must be e2m1"),
+    ],
+)
+def test_what_the_caller_gives_is_what_the_flags_say(options: dict, message: str) -> None:
+    arguments = {"fmt": "e4m3", "num_per_channels": 128, **options}
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        quant.per_token_cast(random(3, 192), **arguments)
+
+
+def test_given_factors_lie_row_by_row() -> None:
+    x, columns = random(4, 256), np.ones((2, 4), "float32").T
+    with pytest.raises(ValueError, match=r"per_token_cast_with_precomputed_sf: sf .* row by row"):
+        quant.per_token_cast_with_precomputed_sf(x, "e4m3", 128, columns)
+    with pytest.raises(ValueError, match=r"per_block_cast_with_precomputed_sf: sf .* row by row"):
+        rows = np.ones((8, 2), "float32").T
+        quant.per_block_cast_with_precomputed_sf(random(64, 256), "e4m3", (32, 32), rows)
+    codes = (np.zeros((4, 256), E4M3), np.ones((4, 16), "float32")[:, ::2])
+    with pytest.raises(ValueError, match="per_token_cast: sf has strides"):
+        quant.per_token_cast(codes, "e4m3", 128, (1, 32))
+
+
+def test_an_array_for_the_result_of_a_cast_has_its_dtype() -> None:
+    x, out = random(3, 4), np.full((3, 4), 7, "float32")
+    for cast in (quant.cast, quant.stochastic_cast):
+        with pytest.raises(TypeError, match="cast: out is f32"):
+            cast(x, "bf16", out=out)
+    assert (out == 7).all()
