@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps the documents true: fills tables of docs/map.md and docs/errors.md, checks relative links.
+"""Keeps the documents true: fills tables of docs/map.md, errors.md and kernels.md, checks links.
 
 usage: docs.py [--check]
 
@@ -7,11 +7,14 @@ In the map a table stands between `<!-- files: FOLDER -->` and `<!-- end -->` an
 file, header and source sharing one; the text is the first sentence of the file. FOLDER/** means the
 folders below it, too. Between
 `<!-- codes -->` and `<!-- end -->` stands a row per diagnostic code, with the tests that compare
-its message; a code without a test must say in codes.h what it needs that isn't built.
+its message; a code without a test must say in codes.h what it needs that isn't built. Between
+`<!-- measured: SUITE -->` and `<!-- end -->` stands the newest accepted result of that suite: of
+each case the largest size, its time, and the shares that it has of a copy and of other kernels.
 With --check nothing is written, and a table that would change is a problem. Prints one line per
 problem and exits with 1 if there is any.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -22,6 +25,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"(<!-- files: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 CODES = re.compile(r"(<!-- codes -->\n).*?(<!-- end -->)", re.DOTALL)
+MEASURED = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 CODE_ROW = re.compile(
     r'TW_CODE\(\w+, "([^"]+)", "([^"]+)",[\s\\]*"([^"]+)"\)(?: /\* needs ([^*]+) \*/)?'
 )
@@ -75,7 +79,30 @@ def filled(text: str, files: list[str], root: Path) -> str:
         head = "| code | section | meaning | tested in |\n| --- | --- | --- | --- |\n"
         return match[1] + head + "".join(code_rows(files, root)) + match[2]
 
+    def result_table(match: re.Match[str]) -> str:
+        results = [f for f in files if re.fullmatch(rf"benchmarks/results/.*_{match[2]}\.json", f)]
+        return match[1] + "".join(result_rows(max(results), root)) + match[3]
+
+    text = MEASURED.sub(result_table, text)
     return CODES.sub(code_table, TABLE.sub(file_table, text))
+
+
+def result_rows(file: str, root: Path) -> Iterator[str]:
+    """A result as a table, below the line that says where it is from."""
+    head, *records = map(json.loads, (root / file).read_text().splitlines())
+    largest: dict[tuple[str, ...], dict] = {}
+    for record in records:
+        key = tuple(record[name] for name in ("op", "case", "api"))
+        if record["n"] >= largest.get(key, record)["n"]:
+            largest[key] = record
+    yield f"{head['device']}, {head['date']}, [{Path(file).name}](../{file}): {head['method']}.\n\n"
+    yield "| operator | case | level | n | MB | us | copy / us | existing / us |\n"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    for (op, case, api), r in sorted(largest.items()):
+        us, existing = r["time_us"], r.get("existing_us")
+        times = f"{existing / us:.2f}" if existing else ""
+        size = f"{r['n']} | {r['bytes'] / 1e6:.1f} | {us:.2f}"
+        yield f"| `{op}` | {case} | {api} | {size} | {r['copy_us'] / us:.2f} | {times} |\n"
 
 
 def codes(files: list[str], root: Path) -> Iterator[tuple[str, str, str, str, list[str]]]:

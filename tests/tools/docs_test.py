@@ -79,6 +79,31 @@ class Docs(unittest.TestCase):
             ],
         )
 
+    def test_a_result_has_a_row_for_the_largest_size_of_each_case(self) -> None:
+        (self.root / "benchmarks/results").mkdir(parents=True)
+        head = '{"device": "A", "date": "%s", "method": "m"}\n'
+        old = self.write("benchmarks/results/2026-01-01_a_s.json", head % "2026-01-01")
+        row = '{"op": "q.f", "case": "x", "api": "v1", "n": %d, "bytes": 2500000, "time_us": %s, '
+        new = self.write(
+            "benchmarks/results/2026-01-02_a_s.json",
+            head % "2026-01-02"
+            + (row + '"copy_us": 3, "existing_us": 8}\n') % (64, "4")
+            + (row + '"copy_us": 1}\n') % (8, "2"),
+        )
+        other = self.write("benchmarks/results/2026-01-03_a.json", head % "2026-01-03")
+        text = docs.filled("<!-- measured: s -->\nold\n<!-- end -->", [new, old, other], self.root)
+        self.assertEqual(
+            text.splitlines()[1:-1],
+            [
+                "A, 2026-01-02, [2026-01-02_a_s.json]"
+                "(../benchmarks/results/2026-01-02_a_s.json): m.",
+                "",
+                "| operator | case | level | n | MB | us | copy / us | existing / us |",
+                "| --- | --- | --- | --- | --- | --- | --- | --- |",
+                "| `q.f` | x | v1 | 64 | 2.5 | 4.00 | 0.75 | 2.00 |",
+            ],
+        )
+
     def test_a_folder_of_the_libraries_without_a_table_is_named(self) -> None:
         files = ["tilewright/ir/stmt.h", "tilewright/base/env.h"]
         text = "<!-- files: tilewright/ir -->\n<!-- end -->"
