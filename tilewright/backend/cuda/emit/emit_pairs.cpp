@@ -26,27 +26,27 @@ using ir::Expr;
 bool has_pairs(DType dtype) { return dtype == f8_e4m3 || dtype == f8_e5m2 || dtype.is_sub_byte(); }
 
 /// The conversion to fp8 that a store of a pair does; null where it is another store.
-const ir::Cast* converts_pair(const ir::Store& store, const ir::Var& var) {
+const ir::Cast* converts_pair(const ir::Store& store, const PairLoop& loop) {
   const auto* cast = store.value.try_as<ir::Cast>();
   const bool converts = cast != nullptr && cast->rounding == Rounding::rn && cast->saturate &&
                         cast->value.dtype().has_float_arithmetic() && has_pairs(cast->dtype);
-  return converts && is_pair(store.buffer, store.indices, var) ? cast : nullptr;
+  return converts && is_pair(store.buffer, store.indices, loop) ? cast : nullptr;
 }
 /// The pair that a store of a pair copies; null where it is another store.
-const ir::Load* copies_pair(const ir::Store& store, const ir::Var& var) {
+const ir::Load* copies_pair(const ir::Store& store, const PairLoop& loop) {
   const auto* load = store.value.try_as<ir::Load>();
   const bool copies = load != nullptr && store.buffer.dtype().bits() <= 8 &&
-                      is_pair(load->buffer, load->indices, var);
-  return copies && is_pair(store.buffer, store.indices, var) ? load : nullptr;
+                      is_pair(load->buffer, load->indices, loop);
+  return copies && is_pair(store.buffer, store.indices, loop) ? load : nullptr;
 }
-bool stores_pair(const ir::Store& store, const ir::Var& var) {
-  return converts_pair(store, var) != nullptr || copies_pair(store, var) != nullptr ||
-         computes_pair(store, var);
+bool stores_pair(const ir::Store& store, const PairLoop& loop) {
+  return converts_pair(store, loop) != nullptr || copies_pair(store, loop) != nullptr ||
+         computes_pair(store, loop);
 }
 
 /// Whether the load is of the very element that the store then writes, in each iteration another.
-bool accumulates(const ir::Store& store, const ir::Load& load, const ir::Var& var) {
-  return load.buffer.same_as(store.buffer) && is_pair(store.buffer, store.indices, var) &&
+bool accumulates(const ir::Store& store, const ir::Load& load, const PairLoop& loop) {
+  return load.buffer.same_as(store.buffer) && is_pair(store.buffer, store.indices, loop) &&
          std::equal(load.indices.begin(), load.indices.end(), store.indices.begin(),
                     store.indices.end(),
                     [](const Expr& a, const Expr& b) { return ir::structurally_equal(a, b); });
@@ -73,6 +73,7 @@ bool goes_in_pairs(const ir::For& loop) {
       *lo % 2 != 0 || *hi % 2 != 0 || !ir::is_int(loop.step, 1)) {
     return false;
   }
+  const PairLoop pair(loop);
   std::set<ir::Buffer, ir::ById> written;
   bool any = false;
   for (const ir::Stmt& s : flat(loop.body)) {
@@ -82,7 +83,7 @@ bool goes_in_pairs(const ir::For& loop) {
         !written.insert(store->buffer.root()).second) {
       return false;
     }
-    any = any || stores_pair(*store, loop.var);
+    any = any || stores_pair(*store, pair);
   }
   if (!any) return false;
   bool independent = true;
@@ -91,21 +92,21 @@ bool goes_in_pairs(const ir::For& loop) {
     ir::for_each_expr(s, [&](const Expr& e) {
       const auto* load = e.try_as<ir::Load>();
       if (load == nullptr || !written.contains(load->buffer.root())) return;
-      independent = independent && store != nullptr && accumulates(*store, *load, loop.var);
+      independent = independent && store != nullptr && accumulates(*store, *load, pair);
     });
   }
   return independent;
 }
 
-Text Emitter::packed(const Expr& low, const Expr& high, const ir::Var& var) {
-  if (const auto* op = low.try_as<ir::Op>(); op != nullptr && is_packed(low, var)) {
+Text Emitter::packed(const Expr& low, const Expr& high, const PairLoop& loop) {
+  if (const auto* op = low.try_as<ir::Op>(); op != nullptr && is_packed(low, loop)) {
     std::vector<Text> args;
     for (size_t i = 0; i < op->args.size(); ++i) {
-      args.push_back(packed(op->args[i], high.as<ir::Op>().args[i], var));
+      args.push_back(packed(op->args[i], high.as<ir::Op>().args[i], loop));
     }
     return call(packed_function(*op), args);
   }
-  if (const auto* load = low.try_as<ir::Load>(); load != nullptr && is_packed(low, var)) {
+  if (const auto* load = low.try_as<ir::Load>(); load != nullptr && is_packed(low, loop)) {
     return {format("*(const u32*){}", pointer(place(load->buffer, load->indices))), kPrefix};
   }
   if (ir::structurally_equal(low, high)) {
@@ -117,6 +118,7 @@ Text Emitter::packed(const Expr& low, const Expr& high, const ir::Var& var) {
 }
 
 void Emitter::loop_of_pairs(const ir::For& loop) {
+  const PairLoop pair(loop);
   const std::string i = vars_[loop.var] = names_.make(loop.var.name());
   const std::vector<ir::Stmt> first = flat(loop.body);
   const Expr next = ir::add(loop.var, ir::int_const(loop.var.dtype(), 1));
@@ -129,7 +131,7 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
   indented([&] {
     for (size_t k = 0; k < first.size(); ++k) {
       const auto* store = first[k].try_as<ir::Store>();
-      if (store == nullptr || !stores_pair(*store, loop.var)) {
+      if (store == nullptr || !stores_pair(*store, pair)) {
         stmt(first[k]);
         stmt(second[k]);
         continue;
@@ -139,7 +141,7 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
       const char* type = dtype.is_sub_byte() ? "u8" : dtype.bits() == 8 ? "u16" : "u32";
       const std::string to =
           format("*({}*){}", type, pointer(place(store->buffer, store->indices)));
-      if (const ir::Load* load = copies_pair(*store, loop.var)) {
+      if (const ir::Load* load = copies_pair(*store, pair)) {
         const std::string from = pointer(place(load->buffer, load->indices));
         line(format("{} = *(const {}*){};", to, type, from));
         continue;
@@ -150,16 +152,15 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
         return s.as<ir::Store>();
       };
       const std::string function = "to_" + to_text(dtype) + "x2";
-      const ir::Cast* cast = converts_pair(*store, loop.var);
+      const ir::Cast* cast = converts_pair(*store, pair);
       if (cast == nullptr) {
         const Expr low = begin(first[k]).value, high = second[k].as<ir::Store>().value;
-        line(format("{} = {};", to, packed(low, high, loop.var).s));
-      } else if (dtype == f4_e2m1 && cast->value.dtype() == bf16 &&
-                 is_packed(cast->value, loop.var)) {
+        line(format("{} = {};", to, packed(low, high, pair).s));
+      } else if (dtype == f4_e2m1 && cast->value.dtype() == bf16 && is_packed(cast->value, pair)) {
         begin(first[k]);
         const Expr& high = second[k].as<ir::Store>().value.as<ir::Cast>().value;
         line(format("{} = {};", to,
-                    call(function + "_of_bf16x2", {packed(cast->value, high, loop.var)}).s));
+                    call(function + "_of_bf16x2", {packed(cast->value, high, pair)}).s));
       } else {
         const Text low = unrounded(begin(first[k]).value.as<ir::Cast>());
         const Text high = unrounded(begin(second[k]).value.as<ir::Cast>());

@@ -17,6 +17,8 @@ namespace tw::cuda {
 /// Whether a loop writes neighbors of one register so that two iterations can be done as one.
 bool goes_in_pairs(const ir::For& loop);
 
+struct PairLoop;
+
 class Emitter {
  public:
   explicit Emitter(const EmitOptions& options) : options_(options) {}
@@ -58,7 +60,7 @@ class Emitter {
   void loop(const ir::For& loop);
   void loop_of_pairs(const ir::For& loop);
   /// Values of iterations 2i and 2i + 1, f16 or bf16, in a word.
-  Text packed(const ir::Expr& low, const ir::Expr& high, const ir::Var& var);
+  Text packed(const ir::Expr& low, const ir::Expr& high, const PairLoop& loop);
   void while_loop(const ir::While& loop);
   void branch(const ir::If& branch);
   void assume(const ir::Assume& assume);
