@@ -8,10 +8,12 @@ __device__ __forceinline__ f16 to_f16(f32 x) {
   return y;
 }
 //# to_f16_rz
+// Of single values this is an instruction of the unit for transcendental functions (sm_90a, NVRTC
+// 13.0), of pairs one of the arithmetic units.
 __device__ __forceinline__ f16 to_f16_rz(f32 x) {
-  f16 y;
-  asm("cvt.rz.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
+  u32 pair;
+  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
+  return (f16)pair;
 }
 //# to_f16_rp
 __device__ __forceinline__ f16 to_f16_rp(f32 x) {
