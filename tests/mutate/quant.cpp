@@ -269,6 +269,91 @@ void add_weight_factors(Cases& cases) {
   }
 }
 
+/// Words as bytes, which begin at multiples of words.
+Tensor bytes_of(const Tensor& words) {
+  return {
+      words.data(), u8, {words.dim(0), 4 * words.dim(1)}, {4 * words.stride(0), 1}, words.device()};
+}
+
+void add_casts_to_e5m6(Cases& cases) {
+  struct Form {
+    DType x, sf;
+    int64_t k;
+  };
+  constexpr int64_t kRows = 7;
+  for (const Form& f :
+       {Form{bf16, i32, 1024}, {bf16, f32, 1032}, {f32, f32, 200}, {f32, i32, 2040}}) {
+    const int64_t words = f.k / 8 * 3;
+    cases.add("per_token_cast_to_e5m6", format("{} rows of {}, factors {}", f.x, f.k, f.sf),
+              [=](Place& p) {
+                const auto cast = [&](const Tensor& x) {
+                  per_token_cast_to_e5m6(left(x, f.k),
+                                         bytes_of(left(p.output(u32, {kRows, words + 4}), words)),
+                                         p.output(f.sf, {kRows, 1}), f.sf == i32);
+                };
+                for (const Peaks where : kPeaks) {
+                  // With gaps between rows, and without.
+                  const int64_t gap = where == Peaks::first ? 0 : 8;
+                  cast(p.peaks(f.x, {kRows, f.k + gap}, f.k, where));
+                }
+                const Tensor wild = p.input(f.x, {kRows, f.k});
+                assign(wild.slice(1, f.k / 2 - 1, 1), std::vector<double>(kRows, 7.0));
+                for (const int64_t row : {1, 2, 3}) {
+                  constexpr double kWild[] = {INFINITY, -INFINITY, NAN};
+                  assign(wild.slice(0, row, 1),
+                         std::vector<double>(static_cast<size_t>(f.k), kWild[row - 1]));
+                }
+                cast(wild);
+              });
+  }
+  // A row that isn't held: the largest is in each of the strips, or nothing is finite.
+  cases.add("per_token_cast_to_e5m6", "a long row", [](Place& p) {
+    constexpr int64_t kWidth = 9216, kStrip = 1024;
+    const auto cast = [&](const Tensor& x) {
+      per_token_cast_to_e5m6(x, bytes_of(p.output(u32, {1, kWidth / 8 * 3})),
+                             p.output(f32, {1, 1}));
+    };
+    for (int64_t strip = 0; strip < kWidth / kStrip; ++strip) {
+      for (const int64_t place : {int64_t{0}, strip * 125 + 23}) {
+        const Tensor x = p.input(bf16, {1, kWidth});
+        assign(x.slice(1, strip * kStrip + place, 1), {77});
+        cast(x);
+      }
+    }
+    for (const double all : {static_cast<double>(INFINITY), -static_cast<double>(INFINITY),
+                             static_cast<double>(NAN)}) {
+      cast(p.holding(bf16, {1, kWidth}, std::vector<double>(kWidth, all)));
+    }
+  });
+}
+
+void add_casts_back_from_e5m6(Cases& cases) {
+  struct Form {
+    DType y, sf;
+    int64_t tile, k, rows, columns;
+  };
+  // Blocks that are as long as rows, lie in tiles, or cross them; two tiles of rows, of which one
+  // is nearly empty, or nearly whole.
+  for (const Form& f : {Form{bf16, f32, 64, 576, 1, 576},
+                        {f32, i32, 64, 200, 32, 24},
+                        {bf16, f32, 8, 512, 32, 32},
+                        {bf16, f32, 64, 72, 3, 5},
+                        {f32, f32, 64, 72, 32, 1}}) {
+    cases.add("cast_back_e5m6", format("{}, factors {} of {} x {}", f.y, f.sf, f.rows, f.columns),
+              [=](Place& p) {
+                for (const int64_t m : {f.tile + 1, 2 * f.tile - 1}) {
+                  const int64_t words = f.k / 8 * 3;
+                  const int64_t down = cdiv(m, f.rows), across = cdiv(f.k, f.columns);
+                  const Tensor q = left(p.input(u32, {m, words + 4}, 0, 4e9), words);
+                  const Tensor sf = f.sf == i32 ? p.input(i32, {down, cdiv(across, 4)}, 0, 2e9)
+                                                : p.input(f32, {down, across}, 1, 9);
+                  cast_back_e5m6(bytes_of(q), sf, left(p.output(f.y, {m, f.k + 8}), f.k),
+                                 {.rows = f.rows, .columns = f.columns});
+                }
+              });
+  }
+}
+
 void add_fake_casts(Cases& cases) {
   for (const auto& [x, to, group] : {std::tuple(bf16, f8_e4m3, 128), std::tuple(f32, f4_e2m1, 16),
                                      std::tuple(bf16, f4_e2m1, 32)}) {
@@ -316,6 +401,8 @@ void add_quant(Cases& cases) {
   add_casts_back(cases);
   add_lossless_casts(cases);
   add_weight_factors(cases);
+  add_casts_to_e5m6(cases);
+  add_casts_back_from_e5m6(cases);
   add_fake_casts(cases);
   add_stochastic_casts(cases);
 }

@@ -18,9 +18,8 @@ struct Scale {
   float sf, inv;
 };
 
-/// Of codes of `format`, e4m3 or e2m1.
-inline Scale scale_of(float amax, DType format, Kind kind, float least) {
-  const float largest = format == f8_e4m3 ? 448.0F : 6.0F;
+/// Of codes of which `largest` is the largest.
+inline Scale scale_of(float amax, float largest, Kind kind, float least) {
   const float a = std::max(std::min(amax, FLT_MAX), least);
   const float ratio = a / largest;
   if (kind == Kind::exact) return {ratio, largest / a};
@@ -30,6 +29,11 @@ inline Scale scale_of(float amax, DType format, Kind kind, float least) {
   }
   const uint32_t e = ((std::bit_cast<uint32_t>(ratio) - 1) >> 23) + 1;
   return {std::bit_cast<float>(e << 23), std::bit_cast<float>((254 - e) << 23)};
+}
+
+/// Of codes of `format`, e4m3 or e2m1.
+inline Scale scale_of(float amax, DType format, Kind kind, float least) {
+  return scale_of(amax, format == f8_e4m3 ? 448.0F : 6.0F, kind, least);
 }
 
 struct Quantized {
@@ -93,6 +97,71 @@ inline std::vector<double> cast_back(const std::vector<double>& x, size_t m, siz
     }
   }
   return y;
+}
+
+// ---- codes of 12 bits: spec/quant.md 11 ----
+
+constexpr float kLargestE5m6 = 65024.0F;
+
+inline uint32_t e5m6_code(float y) {
+  if (std::isnan(y)) return 0x7FF;
+  y = std::clamp(y, -kLargestE5m6, kLargestE5m6);
+  const auto half = static_cast<uint32_t>(encode(y, f16, Rounding::rz));
+  const uint32_t code = half >> 4, low = std::bit_cast<uint32_t>(y) & 0x1FFFF;
+  return (code & 1) + low > 0x10000 ? code + 1 : code;
+}
+
+inline float e5m6_value(uint32_t code) { return static_cast<float>(decode(code << 4, f16)); }
+
+/// Where bit `bit` of code i of a row is: bits of codes follow each other, the highest first, as do
+/// those of little-endian words.
+struct BitPlace {
+  size_t byte;
+  uint32_t bit;
+  BitPlace(size_t i, uint32_t of_code) {
+    const size_t at = 12 * i + 11 - of_code;
+    const auto of_word = static_cast<uint32_t>(31 - at % 32);
+    byte = at / 32 * 4 + of_word / 8;
+    bit = of_word % 8;
+  }
+};
+
+/// q has the bytes of codes of x, [m, k], row by row.
+inline Quantized cast_to_e5m6(const std::vector<double>& x, size_t m, size_t k, Kind kind) {
+  Quantized out{std::vector<uint8_t>(m * k / 2 * 3), {}};
+  for (size_t row = 0; row < m; ++row) {
+    float amax = 0;
+    for (size_t j = 0; j < k; ++j) {
+      const auto v = static_cast<float>(x[row * k + j]);
+      if (!std::isnan(v)) amax = std::max(amax, std::fabs(v));
+    }
+    const Scale scale = scale_of(amax, kLargestE5m6, kind, 1e-4F);
+    for (size_t j = 0; j < k; ++j) {
+      const uint32_t code = e5m6_code(static_cast<float>(x[row * k + j]) * scale.inv);
+      for (uint32_t b = 0; b < 12; ++b) {
+        const BitPlace at(j, b);
+        out.q[row * (k / 2 * 3) + at.byte] |= static_cast<uint8_t>((code >> b & 1) << at.bit);
+      }
+    }
+    out.sf.push_back(scale.sf);
+  }
+  return out;
+}
+
+/// The values of codes in those bytes, before they are scaled.
+inline std::vector<double> e5m6_values(const std::vector<uint8_t>& q, size_t m, size_t k) {
+  std::vector<double> list;
+  for (size_t row = 0; row < m; ++row) {
+    for (size_t j = 0; j < k; ++j) {
+      uint32_t code = 0;
+      for (uint32_t b = 0; b < 12; ++b) {
+        const BitPlace at(j, b);
+        code |= (q[row * (k / 2 * 3) + at.byte] >> at.bit & 1U) << b;
+      }
+      list.push_back(e5m6_value(code));
+    }
+  }
+  return list;
 }
 
 }  // namespace tw::reference

@@ -54,6 +54,17 @@ void per_token_cast_with_sf_only(const Tensor& x, DType format, const Tensor& sf
 void per_token_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const Tensor& q,
                                         const TokenCastArgs& args = {}, Stream stream = {});
 
+/// q, sf = x as codes of 12 bits, a factor for each row: a sign, 5 bits of exponent, 6 of mantissa,
+/// the upper bits of an f16, of which c = 65024 is the largest. The least amax that counts is 1e-4.
+/// x * (c / a) is cut to an f16 and to 12 bits; that number goes up by one where the low 17 bits of
+/// the f32, with one more if it is odd, are above 2^16: to the nearest even, but for magnitudes
+/// below 2^-14, where those are not the bits that were cut. NaN becomes 0x7FF. Eight codes
+/// are three words, the first code on top.
+/// x: [m, k] f32 or bf16, k a multiple of 8; q: [m, 3 k / 2] u8, rows at multiples of 4 bytes;
+/// sf: factors, f32 or exponents, of [m, 1] blocks.
+void per_token_cast_to_e5m6(const Tensor& x, const Tensor& q, const Tensor& sf,
+                            bool round_sf = false, Stream stream = {});
+
 struct BlockCastArgs {
   int64_t rows = 128, columns = 128;  // of a block: each 32 or 128
   bool round_sf = false;              // scale factors are powers of two
@@ -125,6 +136,10 @@ struct CastBackArgs {
 /// q: [m, k] e4m3 or e2m1; sf: its factors; y: [m, k] f32 or bf16.
 void cast_back(const Tensor& q, const Tensor& sf, const Tensor& y, const CastBackArgs& args = {},
                Stream stream = {});
+
+/// The same of codes of per_token_cast_to_e5m6. q: [m, 3 k / 2] u8, rows at multiples of 4 bytes.
+void cast_back_e5m6(const Tensor& q, const Tensor& sf, const Tensor& y,
+                    const CastBackArgs& args = {}, Stream stream = {});
 
 struct FakeCastArgs {
   int64_t group = 128;    // columns of a group: 16, 32, 64 or 128

@@ -14,7 +14,10 @@ Tile elementwise(std::vector<Tile> tiles, F f) {
 }  // namespace
 
 Scale scale_of(const Tile& amax, const Expr& least, DType format, ScaleKind kind) {
-  const float largest = static_cast<float>(max_finite(format));
+  return scale_of(amax, least, static_cast<float>(max_finite(format)), kind);
+}
+
+Scale scale_of(const Tile& amax, const Expr& least, float largest, ScaleKind kind) {
   const Tile a = min(max(amax, least), max_value(f32));
   const auto ratio = [&] {
     return elementwise({a},

@@ -19,7 +19,9 @@ struct Scale {
 };
 
 /// Of groups with these largest magnitudes, in f32 (NaN where a group has nothing but NaN), which
-/// count as at least `least`, for codes of `format`: e4m3 or e2m1.
+/// count as at least `least`, for codes of which `largest` is the largest.
+Scale scale_of(const Tile& amax, const Expr& least, float largest, ScaleKind kind);
+/// The same for codes of `format`: e4m3 or e2m1.
 Scale scale_of(const Tile& amax, const Expr& least, DType format, ScaleKind kind);
 /// Of groups with these factors, which are given.
 Tile inverse_of(const Tile& factor);

@@ -1,0 +1,59 @@
+#include "tilewright/kernels/quant/e5m6.h"
+
+namespace tw::kernels {
+namespace {
+
+constexpr int kBits = 12;
+constexpr float kLargestF16 = 65504, kNoLowBits = 65536;
+constexpr uint32_t kLow = (1U << 17) - 1;  // bits of an f32 below the six of a code's mantissa
+
+}  // namespace
+
+Expr e5m6_code(const Expr& y) {
+  // Infinity becomes the largest f16, which is cut to the largest code.
+  const Expr near = clamp(y, -kLargestF16, kLargestF16);
+  const Expr half = bitcast(cast(near, f16, {.round = Rounding::rz}), u16);
+  const Expr code = let(cast(half, u32) >> 4);
+  // Up where the low bits are above a half, or are a half and the code is odd. Those of NaN, all of
+  // whose bits are set, would carry into the sign: a minimum drops it.
+  const Expr low = bitcast(min(abs(y), kNoLowBits), u32) & kLow;
+  return code + ((low + (kLow >> 1) + (code & 1U)) >> 17);
+}
+
+Expr e5m6_value(const std::function<Expr(const Expr&)>& word, const Expr& i) {
+  constexpr int64_t kWordBits = 32, kHalfBits = 16;
+  // The words in which the code begins and ends.
+  const Expr begin = cast(word(i * kBits / kWordBits), u64);
+  const Expr end = cast(word((i * kBits + (kBits - 1)) / kWordBits), u64);
+  // Of both, the code and four bits behind it, in whose place an f16 has zeros.
+  const Expr behind = 2 * kWordBits - kHalfBits - i * kBits % kWordBits;
+  const Expr half = cast((begin << kWordBits | end) >> cast(behind, u64), u16);
+  return cast(bitcast(cast(half & 0xFFF0U, u16), f16), f32);
+}
+
+CodeWords packed(const Codes& codes) {
+  std::array<Expr, kCodesTogether / 2> pair;  // 24 bits
+  for (size_t i = 0; i < pair.size(); ++i) {
+    pair[i] = let((codes[2 * i] << kBits) + codes[2 * i + 1]);
+  }
+  return {pair[0] << 8 | pair[1] >> 16, pair[1] << 16 | pair[2] >> 8, pair[2] << 24 | pair[3]};
+}
+
+Tensor as_words(std::string_view function, const Named& q) {
+  constexpr int64_t kBytes = 4;
+  check_rank(function, q, 2);
+  check_dtype(function, q, {u8});
+  const Tensor& t = q.tensor;
+  TW_REQUIRE(t.dim(1) % (kBytes * kWordsTogether) == 0,
+             "{}: {} is {}, its rows must be a multiple of 12 bytes, which are 8 codes", function,
+             q.name, t);
+  const bool rows_fit = t.dim(0) < 2 || t.stride(0) % kBytes == 0;
+  const bool is_dense = t.dim(1) == 0 || t.stride(1) == 1;
+  TW_REQUIRE(rows_fit && is_dense && reinterpret_cast<uintptr_t>(t.data()) % kBytes == 0,
+             "{}: {} has strides ({}, {}), its rows must be without gaps and begin at multiples "
+             "of 4 bytes",
+             function, q.name, t.stride(0), t.stride(1));
+  return {t.data(), u32, {t.dim(0), t.dim(1) / kBytes}, {t.stride(0) / kBytes, 1}, t.device()};
+}
+
+}  // namespace tw::kernels

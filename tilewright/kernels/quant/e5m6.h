@@ -1,0 +1,29 @@
+// Codes of 12 bits, as the casts of this folder share them (see quant.h).
+#pragma once
+
+#include <array>
+#include <functional>
+
+#include "tilewright/kernels/check.h"
+#include "tilewright/lang/lang.h"
+
+namespace tw::kernels {
+
+constexpr int64_t kCodesTogether = 8, kWordsTogether = 3;  // so many codes are so many words
+constexpr float kLargestE5m6 = 65024;
+
+using Codes = std::array<Expr, kCodesTogether>;
+using CodeWords = std::array<Expr, kWordsTogether>;
+
+/// The code of a number; larger ones than the largest become it, NaN becomes 0x7FF.
+Expr e5m6_code(const Expr& y);
+/// What code i of eight stands for, in f32; `word` gives their words.
+Expr e5m6_value(const std::function<Expr(const Expr&)>& word, const Expr& i);
+
+/// The words of eight codes of 12 bits, in u32.
+CodeWords packed(const Codes& codes);
+
+/// Bytes [m, 3 k / 2] as words [m, 3 k / 8]. Raises unless they are those of codes.
+Tensor as_words(std::string_view function, const Named& q);
+
+}  // namespace tw::kernels
