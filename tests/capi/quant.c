@@ -57,6 +57,22 @@ static void by_tokens(void) {
   CLOSE(y, wanted, M * K, 0);
 }
 
+// A row of eight, of which docs of the format have the bytes; and what its codes stand for.
+static void twelve_bits(void) {
+  float row[8] = {1, -2, 0.5f, 3, -0.25f, 65024, 0, -0.0f}, factor[1], back[8];
+  const uint8_t wanted_bytes[12] = {0x38, 0, 0x0C, 0x3C, 7, 0xB4, 0x20, 4, 0, 8, 0, 0xBF};
+  uint8_t bytes[12];
+  const tw_tensor tq = TENSOR(TW_U8, bytes, 1, 12), tsf = F32(factor, 1, 1);
+  OK(tw_per_token_cast_to_e5m6(&F32(row, 1, 8), &tq, &tsf, false, NULL));
+  SAME(bytes, wanted_bytes, 12);
+  CLOSE(factor, (&(float){1}), 1, 0);
+  OK(tw_cast_back_e5m6(&tq, &tsf, &F32(back, 1, 8), &(tw_cast_back_args){.columns = 8}, NULL));
+  CLOSE(back, row, 8, 0);
+  row[5] = 65025;
+  OK(tw_per_token_cast_to_e5m6(&F32(row, 1, 8), &tq, &tsf, true, NULL));
+  CLOSE(factor, (&(float){2}), 1, 0);
+}
+
 static void by_blocks(void) {
   const tw_tensor tx = F32(x, M, K), tq = TENSOR(TW_E4M3, q, M, K), tsf = F32(sf, 2, 2);
   const tw_block_cast_args args = {.rows = 32};
@@ -155,6 +171,7 @@ static void elements(void) {
 void test_quant(void) {
   fill(x, M * K, 33);
   by_tokens();
+  twelve_bits();
   by_blocks();
   by_channels();
   without_loss();

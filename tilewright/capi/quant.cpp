@@ -174,6 +174,22 @@ tw_status tw_cast_back(const tw_tensor* q, const tw_tensor* sf, const tw_tensor*
   });
 }
 
+tw_status tw_per_token_cast_to_e5m6(const tw_tensor* x, const tw_tensor* q, const tw_tensor* sf,
+                                    bool round_sf, tw_stream stream) {
+  return guarded("per_token_cast_to_e5m6", [&](Reader& read) {
+    kernels::per_token_cast_to_e5m6(read("x", x), read("q", q), read("sf", sf), round_sf,
+                                    Stream{stream});
+  });
+}
+
+tw_status tw_cast_back_e5m6(const tw_tensor* q, const tw_tensor* sf, const tw_tensor* y,
+                            const tw_cast_back_args* args, tw_stream stream) {
+  return guarded("cast_back_e5m6", [&](Reader& read) {
+    kernels::cast_back_e5m6(read("q", q), read("sf", sf), read("y", y), read_args(args),
+                            Stream{stream});
+  });
+}
+
 tw_status tw_per_token_cast_and_cast_back(const tw_tensor* x, tw_dtype format,
                                           const tw_fake_cast_args* args, tw_stream stream) {
   return guarded("per_token_cast_and_cast_back", [&](Reader& read) {

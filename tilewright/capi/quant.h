@@ -1,4 +1,4 @@
-// Casts, for C: of single elements, and to codes of 8 and 4 bits with scale factors.
+// Casts, for C: of single elements, and to codes of 12, 8 and 4 bits with scale factors.
 //
 // Matrices have contiguous rows at any row stride. A scale factor sf is the one of dequantisation:
 // value = code * sf. tilewright/kernels/quant.h has the formulas. Factors of a grid of m x n blocks
@@ -43,6 +43,12 @@ tw_status tw_per_token_cast_with_sf_only(const tw_tensor* x, tw_dtype format, co
 tw_status tw_per_token_cast_with_precomputed_sf(const tw_tensor* x, const tw_tensor* sf,
                                                 const tw_tensor* q, const tw_token_cast_args* args,
                                                 tw_stream stream);
+
+/// q, sf = x as codes of 12 bits, eight in three words, a factor for each row: a sign, 5 bits of
+/// exponent, 6 of mantissa. x: [m, k] f32 or bf16, k a multiple of 8; q: [m, 3 k / 2] u8, rows at
+/// multiples of 4 bytes; sf: factors, f32 or exponents, of [m, 1] blocks.
+tw_status tw_per_token_cast_to_e5m6(const tw_tensor* x, const tw_tensor* q, const tw_tensor* sf,
+                                    bool round_sf, tw_stream stream);
 
 typedef struct tw_block_cast_args {
   int64_t rows, columns;  // of a block: each 32 or 128; 0: 128
@@ -114,6 +120,11 @@ typedef struct tw_cast_back_args {
 /// q: [m, k] e4m3 or e2m1; sf: its factors; y: [m, k] f32 or bf16.
 tw_status tw_cast_back(const tw_tensor* q, const tw_tensor* sf, const tw_tensor* y,
                        const tw_cast_back_args* args, tw_stream stream);
+
+/// The same of codes of tw_per_token_cast_to_e5m6. q: [m, 3 k / 2] u8, rows at multiples of 4
+/// bytes.
+tw_status tw_cast_back_e5m6(const tw_tensor* q, const tw_tensor* sf, const tw_tensor* y,
+                            const tw_cast_back_args* args, tw_stream stream);
 
 typedef struct tw_fake_cast_args {
   int64_t group;  // columns of a group: 16, 32, 64 or 128; 0: 128
