@@ -8,13 +8,35 @@
 namespace tw::python {
 namespace {
 
+/// Of rows, whose groups they are.
+nb::any cast_to_e5m6(const char* f, const Array& x_, int64_t group, const SfFlags& flags,
+                     nb::handle out, const Dtype& dtype) {
+  Call call(f, dtype);
+  const Tensor x = call.input("x", x_);
+  const int64_t m = dim_or_0(x, 0), k = dim_or_0(x, 1);
+  TW_REQUIRE(group == k, "{}: the group is {}, of codes of e5m6 it must be a row of {}", f, group,
+             k);
+  TW_REQUIRE(!flags.e4m3, "{}: codes of e5m6 have no factors of e4m3: leave use_e4m3_sf out", f);
+  const Tensor q = call.output("out", entry(f, "out", out, 0), u8, {m, k / 2 * 3});
+  const Tensor sf = flags.allocate(call, f, entry(f, "out", out, 1), m, 1);
+  call.run([&](Stream stream) { kernels::per_token_cast_to_e5m6(x, q, sf, flags.round, stream); });
+  return call.result();
+}
+
 nb::any per_token_cast(nb::handle x, const std::string& fmt, int64_t group,
                        const std::optional<Block>& x_block, bool columns, bool round, bool packed,
                        bool e4m3, bool stochastic, nb::handle out, float least,
                        const Dtype& dtype) {
   constexpr const char* f = "per_token_cast";
+  if (fmt == "e5m6") {
+    TW_REQUIRE(!x_block && !nb::isinstance<nb::tuple>(x),
+               "{}: x of a cast to e5m6 is a tensor, without factors of its own", f);
+    TW_REQUIRE(!stochastic, "{}: codes of e5m6 are not rounded at random", f);
+    TW_REQUIRE(least == 0, "{}: least is {}, codes of e5m6 have 1e-4, leave it out", f, least);
+    return cast_to_e5m6(f, Array{x}, group, {columns, round, packed, e4m3}, out, dtype);
+  }
   Call call(f, dtype);
-  const DType to = format_named(f, fmt);
+  const DType to = format_named(f, fmt, /*or_e5m6=*/true);
   kernels::TokenCastArgs args{.group = group,
                               .round_sf = round,
                               .least = checked_least(f, least),
@@ -83,13 +105,25 @@ void bind_quant(nb::module_& m) {
       "use_packed_ue8m0"_a = false, "use_e4m3_sf"_a = false, "stochastic_cast"_a = false,
       nb::kw_only(), "out"_a = nb::none(), "least"_a = 0.0f, "dtype"_a = nb::none(),
       "Codes and scale factors (q, sf) of x [m, k] in groups of 16, 32, 64, 128 or k columns;\n"
-      "x is about code * sf. fmt: 'e4m3', or 'e2m1', two codes in an int8. sf: f32\n"
+      "x is about code * sf. fmt: 'e4m3', 'e2m1', two codes in an int8, or 'e5m6', eight codes in\n"
+      "twelve uint8, of which the group is k. sf: f32\n"
       "[m, ceil(k / group)]; e4m3 with use_e4m3_sf; four biased exponents in an int32 with\n"
       "use_packed_ue8m0, which needs round_sf, factors that are powers of two; with\n"
       "use_tma_aligned_col_major_sf column by column. x may be a tuple (q, sf) with a factor for\n"
       "each block of x_block_size = (rows, columns). out: (q, sf), either may be None. The\n"
       "largest magnitude of a group counts as no less than least (0: the format's own). With\n"
       "stochastic_cast codes are rounded as by that function.");
+  m.def(
+      "per_token_cast_to_e5m6",
+      [](const Array& x, int64_t group, bool columns, bool round, bool packed, nb::handle out,
+         const Dtype& dtype) {
+        return cast_to_e5m6("per_token_cast_to_e5m6", x, group, {columns, round, packed}, out,
+                            dtype);
+      },
+      "x"_a, "num_per_channels"_a, "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,
+      "use_packed_ue8m0"_a = false, nb::kw_only(), "out"_a = nb::none(), "dtype"_a = nb::none(),
+      "Codes of 12 bits, eight in twelve uint8, and a scale factor for each row of x [m, k], k a\n"
+      "multiple of 8; num_per_channels is k. Flags as of per_token_cast.");
   m.def("per_token_cast_with_sf_only", &per_token_cast_with_sf_only, "x"_a, "fmt"_a,
         "num_per_channels"_a, "use_tma_aligned_col_major_sf"_a = false, "round_sf"_a = false,
         "use_packed_ue8m0"_a = false, "use_e4m3_sf"_a = false, nb::kw_only(),

@@ -28,8 +28,8 @@ inline int64_t blocks_of(int64_t extent, int64_t block) {
 
 /// Codes of e2m1, which Python holds as pairs in int8.
 Tensor as_e2m1(const Tensor& pairs);
-/// Of codes: 'e4m3' or 'e2m1'.
-DType format_named(const char* function, const std::string& name);
+/// Of codes: 'e4m3' or 'e2m1'; 'e5m6' is none of them, but where it is taken an error names it.
+DType format_named(const char* function, const std::string& name, bool or_e5m6 = false);
 /// Of values: 'bf16' or 'fp32'.
 DType value_format_named(const char* function, const std::string& name);
 

@@ -13,9 +13,9 @@ Tensor as_e2m1(const Tensor& pairs) {
           pairs.device()};
 }
 
-DType format_named(const char* function, const std::string& name) {
-  TW_REQUIRE(name == "e4m3" || name == "e2m1", "{}: fmt is '{}', it must be 'e4m3' or 'e2m1'",
-             function, name);
+DType format_named(const char* function, const std::string& name, bool or_e5m6) {
+  TW_REQUIRE(name == "e4m3" || name == "e2m1", "{}: fmt is '{}', it must be 'e4m3'{} 'e2m1'{}",
+             function, name, or_e5m6 ? "," : " or", or_e5m6 ? " or 'e5m6'" : "");
   return name == "e4m3" ? f8_e4m3 : f4_e2m1;
 }
 

@@ -4,10 +4,28 @@
 namespace tw::python {
 namespace {
 
+/// Codes of 12 bits.
+nb::any back_from_e5m6(const char* f, nb::handle x, const std::string& fmt, const Block& block,
+                       const Dtype& dtype) {
+  Call call(f, dtype);
+  const DType to = value_format_named(f, fmt);
+  const auto [q, sf] = scaled_input(call, f, x);
+  TW_REQUIRE(q.rank() != 2 || q.stride(0) == q.dim(1) || q.dim(0) < 2,
+             "{}: rows of x are {} bytes apart, they must be contiguous, {}", f, q.stride(0),
+             q.dim(1));
+  const Tensor y = call.new_output(to, {dim_or_0(q, 0), dim_or_0(q, 1) / 3 * 2});
+  const kernels::CastBackArgs args{.rows = block.first, .columns = block.second};
+  call.run(
+      [&, &q = q, &sf = sf](Stream stream) { kernels::cast_back_e5m6(q, sf, y, args, stream); });
+  return call.result();
+}
+
 nb::any back(const char* f, nb::handle x, const std::string& fmt, const Block& block,
              const std::optional<std::string>& special, const Dtype& dtype) {
+  if (special == "e5m6") return back_from_e5m6(f, x, fmt, block, dtype);
   Call call(f, dtype);
-  TW_REQUIRE(!special, "{}: x_special_fmt is '{}', it must be None", f, special.value_or(""));
+  TW_REQUIRE(!special, "{}: x_special_fmt is '{}', it must be None or 'e5m6'", f,
+             special.value_or(""));
   const DType to = value_format_named(f, fmt);
   const auto [q, sf] = scaled_input(call, f, x);
   const int64_t m = dim_or_0(q, 0), k = dim_or_0(q, 1);
@@ -44,7 +62,16 @@ void bind_quant_back(nb::module_& m) {
       "dtype"_a = nb::none(),
       "Values q * sf of x = (q, sf), with a factor for each block of x_block_size = (rows,\n"
       "columns); fmt: 'bf16' or 'fp32'. q: e4m3 [m, k], or two codes of e2m1 in an int8; sf: f32,\n"
-      "e4m3, or int32 of four exponents, row by row or column by column.");
+      "e4m3, or int32 of four exponents, row by row or column by column. With x_special_fmt "
+      "'e5m6'\n"
+      "q is uint8 [m, 3 k / 2], codes of 12 bits.");
+  m.def(
+      "cast_back_e5m6",
+      [](nb::handle x, const std::string& fmt, const Block& block, const Dtype& dtype) {
+        return back_from_e5m6("cast_back_e5m6", x, fmt, block, dtype);
+      },
+      "x"_a, "fmt"_a, "x_block_size"_a, nb::kw_only(), "dtype"_a = nb::none(),
+      "The same of x = (q, sf) with codes of 12 bits, q uint8 [m, 3 k / 2].");
   m.def(
       "per_token_cast_back",
       [](nb::handle x, const std::string& fmt, int64_t group,

@@ -64,6 +64,19 @@ def test_per_token_cast_back(fmt: str, to: str, flags: dict) -> None:
         check(quant.per_token_cast_back, quant.per_token_cast(x, fmt, group, **flags), to, group)
 
 
+@pytest.mark.parametrize("flags", SF_FLAGS, ids=str)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_e5m6(flags: dict, dtype: "torch.dtype") -> None:
+    for m, k in ((1, 576), (70, 200), (300, 7168), (3, 20000), (0, 64)):
+        x = torch.randn((m, k), generator=torch.Generator().manual_seed(1)).to(dtype)
+        if m > 1:
+            x[0, 5], x[1, 7] = torch.inf, torch.nan
+        check(quant.per_token_cast_to_e5m6, x, k, **flags)
+        pair = quant.per_token_cast_to_e5m6(x.nan_to_num(1), k, **flags)
+        for to in ("bf16", "fp32"):
+            check(quant.cast_back_e5m6, pair, to, (1, k))
+
+
 @pytest.mark.parametrize("block", [(128, 1), (32, 1), (128, 128), (32, 32), (1, 320)])
 @pytest.mark.parametrize("packed", [False, True])
 def test_cast_back(block: tuple[int, int], packed: bool) -> None:

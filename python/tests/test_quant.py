@@ -118,7 +118,7 @@ def test_results_go_where_the_caller_says() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fmt": "e5m2"}, "fmt is 'e5m2', it must be 'e4m3' or 'e2m1'"),
+        ({"fmt": "e5m2"}, "fmt is 'e5m2', it must be 'e4m3', 'e2m1' or 'e5m6'"),
         ({"num_per_channels": 7}, "the group is 7, it must be 16, 32, 64, 128, or a row of 192"),
         ({"use_packed_ue8m0": True}, "use_packed_ue8m0 needs round_sf"),
         ({"use_e4m3_sf": True, "round_sf": True}, "use_e4m3_sf and round_sf exclude each other"),

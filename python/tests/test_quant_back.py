@@ -109,7 +109,11 @@ def test_a_slice_of_columns_of_factors() -> None:
     ("arguments", "kind", "message"),
     [
         ({"fmt": "fp16"}, ValueError, "fmt is 'fp16', it must be 'bf16' or 'fp32'"),
-        ({"x_special_fmt": "e4m3"}, ValueError, "x_special_fmt is 'e4m3', it must be None"),
+        (
+            {"x_special_fmt": "e4m3"},
+            ValueError,
+            "x_special_fmt is 'e4m3', it must be None or 'e5m6'",
+        ),
         ({"x_block_size": (0, 32)}, ValueError, "blocks have 0 rows and 32 columns"),
         ({"x_block_size": (1, 64)}, ValueError, "sf is f32 [4, 2], it must be [4, 1]"),
         ({"x": np.ones((4, 64), "float32")}, TypeError, "x must be a tuple of codes and"),

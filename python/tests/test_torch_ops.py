@@ -80,6 +80,7 @@ def samples(device: str) -> dict[str, tuple]:
             [False, True],
         ),
         "cast_back": (t(5, 128).to(torch.int8), t(1, 2), "bf16", 32, 128),
+        "cast_back_e5m6": (ints(*[60] * 96, dtype=torch.uint8).view(1, 96), t(1, 1), "bf16", 1, 64),
         "per_token_cast_back": (t(5, 32).to(torch.int8), t(5, 2), "fp32", 32),
         "stochastic_cast": (t(3, 4), torch.bfloat16),
         "randn": (t(3, 5), 7, 4, 2),

@@ -146,6 +146,8 @@ def _codes(x: torch.Tensor, fmt: str) -> torch.Tensor:
     m, k = x.shape
     if fmt == "e2m1":
         return x.new_empty((m, k // 2), dtype=torch.int8)
+    if fmt == "e5m6":
+        return x.new_empty((m, k // 2 * 3), dtype=torch.uint8)
     return x.new_empty((m, k), dtype=torch.float8_e4m3fn)
 
 
@@ -294,6 +296,11 @@ _define(
     "per_token_cast_back(Tensor q, Tensor sf, str fmt, int num_per_channels) -> Tensor",
     lambda q, sf, fmt, group: tw.quant.per_token_cast_back((q, sf), fmt, group),
     _values,
+)
+_define(
+    "cast_back_e5m6(Tensor q, Tensor sf, str fmt, int block_rows, int block_columns) -> Tensor",
+    lambda q, sf, fmt, rows, columns: tw.quant.cast_back_e5m6((q, sf), fmt, (rows, columns)),
+    lambda q, sf, fmt, *_: q.new_empty((q.shape[0], q.shape[1] // 3 * 2), dtype=_FLOATS[fmt]),
 )
 _define(
     "per_token_cast_and_cast_back(Tensor(a!) x, str fmt, int num_per_channels, "
