@@ -92,18 +92,22 @@ def get_physical_hidden(hidden: int, dtype: torch.dtype) -> int:
     return hidden // 2 if dtype == torch.int8 else hidden
 
 
-def least_amax(name: str, fmt: str, use_e4m3_sf: bool = False) -> float:
-    """The least amax that is set now, for the operator `name`."""
+def least_amax(name: str, fmt: str, use_e4m3_sf: bool = False, has_e5m6: bool = False) -> float:
+    """The least amax that is set now, for the operator `name`. That of e5m6, which few operators
+    have, can't be set: 0 stands for it."""
+    if has_e5m6 and fmt == "e5m6":
+        return 0.0
     require(fmt in ("e4m3", "e2m1"), f"{name}: fmt is {fmt!r}, it must be 'e4m3' or 'e2m1'")
     return config.get_amax_clamp_for_quant(fmt, use_e4m3_sf)
 
 
-def check_hidden(name: str, x: Tensor | QuantTensor) -> None:
-    """Operators take rows of a multiple of 64 elements."""
+def check_hidden(name: str, x: Tensor | QuantTensor, multiple: int = 64) -> None:
+    """Operators take rows of a multiple of so many elements."""
     data = x[0] if isinstance(x, tuple) else x
     require(data.dim() == 2, f"{name}: x is {[*data.shape]}, it must be [m, k]")
     k = get_logical_hidden(data.shape[1], data.dtype)
-    require(k % 64 == 0, f"{name}: x has {k} columns, they must be a multiple of 64")
+    fits = k % multiple == 0
+    require(fits, f"{name}: x has {k} columns, they must be a multiple of {multiple}")
 
 
 def check_given_sf(name: str, sf: Tensor, use_e4m3_sf: bool = False) -> None:

@@ -20,8 +20,9 @@ def per_token_cast(
     stochastic_cast: bool = False,
     out: tuple[Tensor | None, Tensor | None] | None = None,
 ) -> QuantTensor:
-    """Codes and scale factors of x, which may be such a pair itself."""
-    check_hidden("per_token_cast", x)
+    """Codes and scale factors of x, which may be such a pair itself. fmt 'e5m6' is that of
+    per_token_cast_to_e5m6 (v1)."""
+    check_hidden("per_token_cast", x, 8 if fmt == "e5m6" else 64)
     return _native.quant.per_token_cast(
         x,
         fmt,
@@ -33,7 +34,7 @@ def per_token_cast(
         use_e4m3_sf,
         stochastic_cast,
         out=out,
-        least=least_amax("per_token_cast", fmt, use_e4m3_sf),
+        least=least_amax("per_token_cast", fmt, use_e4m3_sf, has_e5m6=True),
     )
 
 
