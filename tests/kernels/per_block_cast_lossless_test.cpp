@@ -103,6 +103,23 @@ TEST(PerBlockCastLossless, KeepsAllValuesOnThreads) {
   }
 }
 
+constexpr LosslessCastArgs kLong[] = {
+    {1, 32, 128, 512},     {1, 32, 1, 65536},  {1, 32, 4096, 32},        {4, 2, 1024, 64},
+    {128, 512, 256, 1024}, {1, 8192, 8, 8192}, {1, 32, 1 << 30, 1 << 30}};
+
+TEST(PerBlockCastLossless, KeepsAllValuesOfLongBlocks) {
+  for (const LosslessCastArgs& a : kLong) {
+    for (const Layout layout : {Layout::rows, Layout::packed_columns, Layout::packed_rows}) {
+      check(150, 1224, a, layout, layout, 127);
+      check(0, 64, a, layout, layout, 127);
+    }
+  }
+  check(3, 70000, {1, 32, 2, 32768}, Layout::rows, Layout::columns, 20);
+  for (const LosslessCastArgs& a : {kLong[0], kLong[3], kLong[4], kLong[6]}) {
+    check(133, 600, a, Layout::rows, Layout::packed_columns, 127, Where::twin);
+  }
+}
+
 TEST(PerBlockCastLossless, BecomesCubins) {
   const test::AlsoToCubin cubins;
   if (!cubins.skip_reason().empty()) GTEST_SKIP() << cubins.skip_reason();
@@ -137,6 +154,9 @@ TEST(PerBlockCastLossless, StopsWhereFactorsAreTooFarApart) {
   test::assign(x_sf, {0x1p-115, 0x1p-126});
   cast();
   EXPECT_EQ(*sf->data_as<uint32_t>(), 6U << 23);
+  test::assign(x_sf, {1, 0x1p-12});
+  const auto as_one = [&] { kernels::per_block_cast_lossless(x, x_sf, q, sf, {1, 32, 1024, 64}); };
+  EXPECT_THAT(test::error_of(as_one), testing::HasSubstr("factors of a block are too far apart"));
 }
 
 TEST(PerBlockCastLossless, RejectsArgumentsThatDoNotFit) {
@@ -156,8 +176,6 @@ TEST(PerBlockCastLossless, RejectsArgumentsThatDoNotFit) {
       error(x, x_sf, q, sf, {1, 32, 32, 48}),
       "per_block_cast_lossless: blocks of 1 x 32 are to become ones of 32 x 48, which must be "
       "multiples, and columns powers of two from 2 on");
-  EXPECT_EQ(error(x, x_sf, q, sf, {1, 32, 1024, 64}),
-            "per_block_cast_lossless: blocks of 1024 x 64 have more than 32768 elements");
   EXPECT_EQ(error(x, x_sf, q, x_sf, {}),
             "per_block_cast_lossless: sf is f32 [4, 2], it must be [1, 1] a factor for each block");
 }

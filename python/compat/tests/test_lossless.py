@@ -33,6 +33,16 @@ def test_values_stay(out_block: tuple[int, int], given: str, flags: str) -> None
         assert m == 0 or found[1].stride() == layout.stride()
 
 
+@pytest.mark.parametrize("out_block", [(128, 512), (1, 65536), (2048, 32)])
+def test_blocks_of_many_elements(out_block: tuple[int, int]) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(161, 1152, device=DEVICE)
+    x = torch.copysign(x.abs().clamp(min=2.0**-7), x)
+    pair = cast(x, "e2m1", (1, 32), round_sf=True)
+    found = per_block_cast_lossless(pair, "e4m3", (1, 32), out_block, **FLAGS["packed columns"])
+    assert_equal(cast_back(found, "fp32", out_block), cast_back(pair, "fp32", (1, 32)))
+
+
 def test_the_factor_is_that_of_the_largest() -> None:
     codes = torch.tensor([[7] + [0] * 15 + [1, 9] + [0] * 14], dtype=torch.int8, device=DEVICE)
     sf = torch.tensor([[1.0, 2.0**-7]], device=DEVICE)

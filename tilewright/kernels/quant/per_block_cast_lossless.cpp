@@ -11,7 +11,7 @@
 namespace tw::kernels {
 namespace {
 
-constexpr int64_t kMostElements = 1 << 15;  // of a block; a tile has at least one
+constexpr int64_t kMostElements = 1 << 15;  // of a block that is held
 constexpr int64_t kCodes = 4;               // that make a word of the result
 constexpr int32_t kRoom = 6;                // 2^6 times the largest e2m1 is e4m3,
 constexpr int32_t kBelow = 5;               // and so is 2^-5 times the smallest
@@ -101,6 +101,66 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
+// Blocks of more elements: one at a time, row by row in strips, first the factors of x and then its
+// codes. There are few of them, so that a device isn't filled.
+void long_blocks(Builder& k, const Case& c) {
+  const int64_t width = k.constant("k");
+  const int64_t x_rows = k.constant("x_rows"), x_columns = k.constant("x_columns");
+  const int64_t rows = k.constant("rows"), columns = k.constant("columns");
+  const int64_t strip = std::min(k.tunable("strip", 4096), columns);
+  const int64_t inner_m = rows / x_rows, inner_k = columns / x_columns;
+  const int64_t used = std::min(columns, width);  // columns of a block that x has
+  const Expr m = k.dim("m");
+  const Expr x_blocks = cdiv(m, x_rows);
+  const Buffer x = k.input("x", f4_e2m1, {m, width}, {.strides = {k.dim("x_row"), 1}});
+  const Factors x_sf(k, "x_sf", c.dtype(0), x_blocks, cdiv(width, x_columns), false,
+                     words_of(x_columns));
+  const Buffer q = k.output("q", f8_e4m3, {m, width}, {.strides = {k.dim("q_row"), 1}});
+  relaxed_global(q);  // each element is written once
+  const Factors sf(k, "sf", c.dtype(1), cdiv(m, rows), cdiv(width, columns), true,
+                   words_of(columns));
+  k.launch({sf.padded_rows() * sf.padded()}, [&](Expr block) {
+    const Expr i = let(block / sf.padded()), j = let(block % sf.padded());
+    const auto exponent = [&](const Expr& r, const Expr& b) { return x_sf.load_exponent(r, b); };
+    const int64_t some = std::min(strip, inner_k);  // factors
+    const Buffer most = fragment(i32, {some}, "most"), e = fragment(i32, {1}, "e");
+    clear(most);
+    serial(max(min(x_blocks - i * inner_m, inner_m), 0), [&](Expr r) {
+      serial(cdiv(cdiv(used, x_columns), some), [&](Expr s) {
+        parallel({some}, [&](Expr b) {
+          most(b) = max(most(b), exponent(i * inner_m + r, j * inner_k + s * some + b));
+        });
+      });
+    });
+    reduce(ReduceKind::max, most, e, {0});
+    const Buffer shared_e = fragment(i32, {1}, "shared_e");
+    parallel({1}, [&](Expr one) {
+      shared_e(one) = max(e(one) - kRoom, 0);
+      sf.store(i, j + one, bitcast(shared_e(one) << 23, f32));
+    });
+    const int64_t run = std::min(x_columns, strip);  // with one factor of x
+    const Buffer by = fragment(f32, {strip / run}, "by");
+    serial(max(min(m - i * rows, rows), 0), [&](Expr row_of_block) {
+      const Expr row = let(i * rows + row_of_block);
+      serial(cdiv(used, strip), [&](Expr s) {
+        const Expr first = let(j * columns + s * strip);
+        parallel({strip / run}, [&](Expr b) {
+          const Expr column = first / x_columns + b * run / x_columns;
+          const Expr from = exponent(row / x_rows, column), d = from - shared_e(0);
+          device_assert(d >= -kBelow || column >= cdiv(width, x_columns),
+                        "per_block_cast_lossless: factors of a block are too far apart",
+                        {from, shared_e(0)});
+          by(b) = bitcast((d + 127) << 23, f32);
+        });
+        parallel({strip / run, run}, [&](Expr b, Expr n) {
+          const Expr column = first + b * run + n;
+          q(row, column) = cast(ieee::mul(cast(x(row, column), f32), by(b)), f8_e4m3);
+        });
+      });
+    });
+  });
+}
+
 /// Each thread has 32 elements, of rows of up to 256.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t rows = c.constant("rows"), columns = c.constant("columns");
@@ -114,6 +174,12 @@ void schedule_gpu(Schedule& s, const Case& c) {
 const Jit& kernel() {
   static const Jit jit(
       define_kernel("per_block_cast_lossless", dataflow).schedule("cuda", schedule_gpu));
+  return jit;
+}
+const Jit& kernel_for_long_blocks() {
+  static const Jit jit(
+      define_kernel("per_block_cast_lossless_long", long_blocks)
+          .schedule("cuda", [](Schedule& s, const Case&) { s.threads(256).set("strip", 2048); }));
   return jit;
 }
 
@@ -147,9 +213,6 @@ void per_block_cast_lossless(const Tensor& x, const Tensor& x_sf, const Tensor& 
              "{}: blocks of {} x {} are to become ones of {} x {}, which must be multiples, and "
              "columns powers of two from 2 on",
              f, o.x_rows, o.x_columns, o.rows, o.columns);
-  TW_REQUIRE(o.rows * o.columns <= kMostElements,
-             "{}: blocks of {} x {} have more than {} elements", f, o.rows, o.columns,
-             kMostElements);
   const int64_t m = x.dim(0), k = x.dim(1);
   TW_REQUIRE(k % 2 == 0, "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
   const auto factors = [&](const Named& t, int64_t rows, int64_t columns) {
@@ -161,15 +224,17 @@ void per_block_cast_lossless(const Tensor& x, const Tensor& x_sf, const Tensor& 
   check_apart(f, to, {from, from_sf, to_sf});
   check_apart(f, to_sf, {from, from_sf});
   if (x.numel() == 0) return;
-  const bool in_words = has_words(x, q, o.x_columns);
-  kernel()({x_factors.dtype(), new_factors.dtype()},
-           {{"in_words", in_words},
-            {"k", k},
-            {"x_rows", o.x_rows},
-            {"x_columns", o.x_columns},
-            {"rows", o.rows},
-            {"columns", o.columns}},
-           x.device().kind)
+  const bool is_long = o.columns > kMostElements / o.rows;
+  const bool in_words = !is_long && has_words(x, q, o.x_columns);
+  const Jit& jit = is_long ? kernel_for_long_blocks() : kernel();
+  jit({x_factors.dtype(), new_factors.dtype()},
+      {{"in_words", in_words},
+       {"k", k},
+       {"x_rows", o.x_rows},
+       {"x_columns", o.x_columns},
+       {"rows", o.rows},
+       {"columns", o.columns}},
+      x.device().kind)
       .launch(stream, {in_words ? words_of(x, u16) : x, x_factors, in_words ? words_of(q, u32) : q,
                        new_factors});
 }
