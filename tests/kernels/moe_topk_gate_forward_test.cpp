@@ -251,6 +251,12 @@ TEST(MoeTopkGateForward, TokensFarBehindHaveTheirTurn) {
   Gate gate(92050, 4, 1, 0, {.map = true});
   gate.ep_rank = 2;
   expect_gate(gate);
+  // So it is on the largest of ranks, where a few tokens are enough.
+  for (const Where where : {Where::cpu, Where::twin}) {
+    Gate few(9, 16, 4, 1, {.map = true});
+    few.ep_rank = INT32_MAX;
+    expect_gate(few, where);
+  }
 }
 
 TEST(MoeTopkGateForward, LooksAtNoLogitsOfMaskedAndForcedTokens) {

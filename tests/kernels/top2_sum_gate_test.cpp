@@ -322,6 +322,12 @@ TEST(Top2SumGate, TokensFarBehindHaveTheirTurn) {
     const int64_t chosen = gate.unmapped.data_as<int64_t>()[i * gate.unmapped.stride(0)];
     ASSERT_EQ(gate.idx->data_as<int64_t>()[i], gate.duplicates.physical(chosen, i, 0)) << i;
   }
+  // The sum is above 2^31 on the largest of ranks, too.
+  for (const Where where : {Where::cpu, Where::twin}) {
+    Top2 few(9, 16, 4, 1, {.map = true}, Scoring::softmax);
+    few.ep_rank = INT32_MAX;
+    expect_top2(few, where);
+  }
 }
 
 TEST(Top2SumGate, AllTokensMasked) {

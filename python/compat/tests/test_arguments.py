@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from tile_kernels import config, moe, quant
+from tile_kernels.quant.cast_back_e5m6_kernel import cast_back_e5m6
+from tile_kernels.quant.per_token_cast_to_e5m6_kernel import per_token_cast_to_e5m6
 from tile_kernels.transform import apply_rotary
 
 DEVICE = config.get_device()
@@ -332,6 +334,31 @@ CASTS = [
          {"x": ones(6), "stochastic_rounding": True}, {"dtype": f16, "stochastic_rounding": True},
          {"x": ones(4, dtype=bf16), "stochastic_rounding": True},
          {"x": gaps(4, 8), "stochastic_rounding": True}),
+    Call(per_token_cast_to_e5m6, {"x": X, "num_per_channels": 128}, *OF_PLAIN,
+         {"num_per_channels": 64}, {"num_per_channels": 0}, {"num_per_channels": 256},
+         {"x": ones(128, 12), "num_per_channels": 12}, {"x": PAIR["x"]},
+         {"use_packed_ue8m0": True}, {"use_packed_ue8m0": True, **COLUMNS}),
+    Call(quant.per_token_cast, {**TOKEN, "fmt": "e5m6", "num_per_channels": 128}, *OF_PLAIN,
+         {"num_per_channels": 64}, PAIR, {"x": PAIR["x"]}, {"x_block_size": (1, 32)},
+         {"use_packed_ue8m0": True}, {"use_e4m3_sf": True}, {"stochastic_cast": True},
+         {"round_sf": True, "use_e4m3_sf": True}, {"out": (CODES, None)},
+         {"out": (ones(128, 191, dtype=u8), None)}, {"out": (None, ones(128, 2))},
+         {"out": (None, ones(128, 1, dtype=i32))}, {"out": (None, ones(128, 1)), **PACK},
+         name="per_token_cast"),
+    Call(quant.per_token_cast_with_sf_only, TOKEN, {"fmt": "e5m6", "num_per_channels": 128}),
+    Call(quant.per_token_cast_with_precomputed_sf, {**TOKEN, "sf": ones(128, 4)},
+         {"fmt": "e5m6", "num_per_channels": 128, "sf": ones(128, 1)}),
+    Call(cast_back_e5m6, {"x": (ones(128, 96, dtype=u8), ones(128, 1)), "fmt": "bf16",
+                          "x_block_size": (1, 64)},
+         {"fmt": "fp16"}, {"x": ones(128, 96, dtype=u8)},
+         {"x": (ones(128, 96, dtype=i8), ones(128, 1))}, {"x": (CODES, ones(128, 1))},
+         {"x": (ones(96, dtype=u8), ones(128, 1))}, {"x": (ones(128, 92, dtype=u8), ones(128, 1))},
+         {"x": (gaps(128, 96, dtype=u8), ones(128, 1))},
+         {"x": (ones(128, 96, dtype=u8), ones(128, 2))},
+         {"x": (ones(128, 96, dtype=u8), ones(127, 1))},
+         {"x": (ones(128, 96, dtype=u8), ones(128))},
+         {"x": (ones(128, 96, dtype=u8), ones(128, 1, dtype=f64))}, {"x_block_size": (1, 0)},
+         {"x_block_size": (0, 64)}, {"x_block_size": (1, -64)}, name="cast_back"),
     Call(quant.batched_transpose_weight_sf,
          {"sf": [ones(4, 4), ones(2, 8, 4)], "block_size": 32, "transpose_sf1s": [False, True],
           "outs": [None, None]},
