@@ -142,6 +142,7 @@ TEST(MoeTopkGateBackward, OddSizes) {
   }
   expect_backward(Backward(5, 32, 32, 5));  // k = e, a sequence is a token
   expect_backward(Backward(6, 1024, 32, 2));
+  expect_backward(Backward(3, 5000, 6, 1));  // more than are gathered in a row
 }
 
 TEST(MoeTopkGateBackward, OfRepeatedAndMissingExperts) {

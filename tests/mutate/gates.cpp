@@ -284,8 +284,10 @@ void add_topk_gates(Cases& cases) {
         const int64_t apart = e < 64 ? 32 : 64, length = (e + apart - 1) / apart;
         std::vector<double> idx;
         for (int64_t i = 0; i < t; ++i) {
-          for (int64_t j = 0; j < k; ++j) {  // each slot has an expert in each place of a list
-            const int64_t expert = std::min((i + j) % length * apart + i % 8, e - 1);
+          for (int64_t j = 0; j < k; ++j) {    // each slot has an expert in each place of a list
+            const int64_t expert = i % 3 == 2  // or all are different
+                                       ? (i + 7 * j) % e
+                                       : std::min((i + j) % length * apart + i % 8, e - 1);
             const bool is_none = (i + j) % 4 == 3;
             idx.push_back(static_cast<double>(is_none ? expert - (int64_t{1} << 32) : expert));
           }

@@ -1,13 +1,16 @@
 // grad_logits = the gradient of moe_topk_gate_forward, and of a loss on the sums of scores; the
 // formulas are in moe.h.
 // Memory bound: scores are read once, gradients written once.
-#include "tilewright/base/format.h"
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe.h"
 #include "tilewright/kernels/moe/optional.h"
 #include "tilewright/kernels/moe/weights.h"
-#include "tilewright/kernels/select/best.h"
 
 namespace tw::kernels {
 namespace {
@@ -20,15 +23,29 @@ Expr derivative(const Expr& y) {
   for (const float term : {-1.0F / 720, 1.0F / 120, -1.0F / 24, 1.0F / 6, -0.5F, 1.0F}) {
     series = fma(series, v, term);
   }
-  return select(v < 0.5F, 0.5F * y * series, (1.0F - fast::exp(-v)) * fast::rcp(2.0F * y));
+  const Expr low = let(0.5F * y * series), high = let((1.0F - fast::exp(-v)) * fast::rcp(2.0F * y));
+  return select(v < 0.5F, low, high);
 }
 
-// A row's experts are dealt out to lists, as where they are chosen.
+/// A row lies in strips of so many columns: the threads of a warp, or of several, have four of
+/// each, and at most eight strips.
+int64_t strip_of(int64_t e) {
+  const auto up = [](int64_t n) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
+  };
+  return e <= 128 ? up(e) : 128 * up(lang::cdiv(e, 1024));
+}
+
+constexpr int64_t kMostGathered = 4096;  // experts of which shared memory has a row
+
+// What slots hand on is gathered in a row of all experts; where that is too long, each expert looks
+// through all slots.
 void dataflow(Builder& k) {
   const Expr t = k.dim("t");
   const int64_t e = k.constant("e"), count = k.constant("k"), rows = k.tunable("rows", 1);
   const bool aux = k.constant("aux") != 0;  // a loss on scores
-  const int64_t lists = lists_of(e), length = lang::cdiv(e, lists);
+  const bool gathers = e <= kMostGathered;
+  const int64_t strip = strip_of(e), parts = lang::cdiv(e, strip);
   const auto width = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
   const Buffer scores = k.input("scores", f32, {t, e});
   const Buffer idx = k.input("idx", i64, {t, count});
@@ -36,92 +53,118 @@ void dataflow(Builder& k) {
   const Buffer grad = k.input("grad_weights", f32, {t, count});
   const Expr scale = k.scalar("routed_scaling_factor", f32);
   Buffer mask, grad_sum;
-  Expr sequences;
+  Expr tokens;  // of a sequence
   if (aux) {
-    sequences = k.dim("sequences");
+    tokens = k.scalar("tokens", u32);
     mask = k.input("mask", bool_, {t});
-    grad_sum = k.input("grad_scores_sum", f32, {sequences, e});
+    grad_sum = k.input("grad_scores_sum", f32, {k.dim("sequences"), e});
   }
   const Buffer out = k.output("grad_logits", f32, {t, e});
   k.launch({cdiv(t, rows)}, [&](Expr block) {
     const Expr row = let(block * rows);
+    const lang::Extents box = {parts, rows, strip};
+    const auto experts = [&](const auto& f) {
+      parallel(box, [&](Expr p, Expr i, Expr j) { f(p, i, j, p * strip + j); });
+    };
 
-    // 1. What the weight of each chosen expert hands on.
-    const Buffer score = fragment(f32, {rows, width}, "score");
+    // 1. What there is of slots and of experts, all of it on its way together.
+    const Buffer slot = fragment(i64, {rows, width}, "slot");
+    const Buffer g = fragment(f32, {rows, width}, "g");
     const Buffer product = fragment(f32, {rows, width}, "product");
+    parallel({rows, width}, [&](Expr i, Expr r) {
+      const Expr at = row + i, here = r < count;
+      slot(i, r) = if_else(here, idx(at, r), -1);
+      g(i, r) = grad(at, r);
+      product(i, r) = if_else(here, weights(at, r), 0.0F);
+    });
+    const Buffer y = fragment(f32, box, "y");
+    experts([&](const Expr& p, const Expr& i, const Expr& j, const Expr& column) {
+      y(p, i, j) = scores(row + i, column);
+    });
+    Buffer h;
+    if (aux) {
+      h = fragment(f32, box, "h");
+      experts([&](const Expr& p, const Expr& i, const Expr& j, const Expr& column) {
+        h(p, i, j) = grad_sum(cast(cast(row + i, u32) / tokens, i64), column);
+      });
+    }
+    Buffer here, gathered;
+    if (gathers) {
+      here = shared(f32, {rows, parts * strip}, "here");
+      gathered = shared(f32, {rows, parts * strip}, "gathered");
+      experts([&](const Expr& p, const Expr& i, const Expr& j, const Expr& column) {
+        here(i, column) = y(p, i, j);
+      });
+      clear(gathered);
+    }
+
+    // 2. What the weight of each chosen expert hands on.
+    const Buffer score = fragment(f32, {rows, width}, "score");
     const Buffer expert = shared(i32, {rows, width}, "expert");
     const Buffer share = shared(f32, {rows, width}, "share");
     parallel({rows, width}, [&](Expr i, Expr r) {
-      const Expr at = row + i, chosen = let(if_else(r < count, idx(at, r), -1));
+      const Expr chosen = let(slot(i, r));
       device_assert(chosen < e, "moe_topk_gate_backward: no such expert of this token",
-                    {at, chosen});
+                    {row + i, chosen});
       const Expr exists = let(chosen >= 0);
       expert(i, r) = select(exists, cast(chosen, i32), -1);
-      score(i, r) = scores(at, chosen);  // 0 for none
-      product(i, r) = if_else(exists, grad(at, r) * weights(at, r), 0.0F);
+      score(i, r) =
+          gathers ? if_else(exists, here(i, chosen), 0.0F) : Expr(scores(row + i, chosen));
+      product(i, r) = select(exists, g(i, r) * product(i, r), 0.0F);
     });
     const Buffer sum = denominator(value(score)).fragment();
     const Buffer dot = tree_sum(value(product)).fragment();
     parallel({rows, width}, [&](Expr i, Expr r) {
-      share(i, r) = (scale * grad(row + i, r) - dot(i, 0)) / sum(i, 0);
+      share(i, r) = (scale * g(i, r) - dot(i, 0)) * fast::rcp(sum(i, 0));
     });
-
-    // 2. What the loss on scores does.
-    std::vector<Buffer> u, h;
-    for (int64_t c = 0; c < length; ++c) {
-      u.push_back(fragment(f32, {rows, lists}, format("u_{}", c)));
-      if (aux) h.push_back(fragment(f32, {rows, lists}, format("h_{}", c)));
-    }
-    const Buffer of_u = fragment(f32, {rows, lists}, "of_u");
-    const Buffer of_hu = fragment(f32, {rows, lists}, "of_hu");
-    parallel({rows, lists}, [&](Expr i, Expr l) {
-      Expr sum_u = 0.0F, sum_hu = 0.0F;
-      const Expr sequence = aux ? let((row + i) / (t / sequences)) : Expr();
-      for (size_t c = 0; c < u.size(); ++c) {
-        const Expr column = l + static_cast<int64_t>(c) * lists;
-        const Expr y = let(scores(row + i, column));
-        u[c](i, l) = y;
-        if (!aux) continue;
-        const Expr of_h = let(grad_sum(sequence, column));
-        h[c](i, l) = of_h;
-        sum_u = sum_u + y;
-        sum_hu = fma(of_h, y, sum_hu);
+    const auto shares_of = [&](const Expr& i, const Expr& wanted) {
+      Expr all = 0.0F;
+      for (int64_t r = 0; r < count; ++r) {
+        all = let(select(expert(i, r) == wanted, all + share(i, r), all));
       }
-      if (!aux) return;
-      of_u(i, l) = sum_u;
-      of_hu(i, l) = sum_hu;
-    });
+      return all;
+    };
+    if (gathers) {  // by the first slot of each expert
+      parallel({rows, width}, [&](Expr i, Expr r) {
+        const Expr own = let(expert(i, r)), all = shares_of(i, own);
+        Expr first = own >= 0;
+        for (int64_t before = 0; before + 1 < count; ++before) {
+          first = first & ((before >= r) | (expert(i, before) != own));
+        }
+        if_(first, [&] { gathered(i, own) = all; });
+      });
+    }
+
+    // 3. What the loss on scores does.
     const Buffer inverse = fragment(f32, {rows, 1}, "inverse");
     const Buffer mean = fragment(f32, {rows, 1}, "mean");
     if (aux) {
-      reduce_sum(of_u, inverse, 1);
-      reduce_sum(of_hu, mean, 1);
+      const auto of_row = [&](const Tile& x, const Buffer& to) {
+        copy(reshape(lang::sum(lang::sum(x, 0), 2), {rows, 1}).fragment(), to);
+      };
+      of_row(value(y), inverse);
+      of_row(value(h) * value(y), mean);
       parallel({rows, 1}, [&](Expr i, Expr j) {
-        inverse(i, j) = if_else(mask(row + i), 1.0F / inverse(i, j), 0.0F);
+        inverse(i, j) = select(mask(row + i), fast::rcp(inverse(i, j)), 0.0F);
         mean(i, j) = mean(i, j) * inverse(i, j);
       });
     }
 
-    // 3. Each expert collects what is its own.
-    parallel({rows, lists}, [&](Expr i, Expr l) {
-      for (size_t c = 0; c < u.size(); ++c) {
-        const Expr column = l + static_cast<int64_t>(c) * lists;
-        Expr a = 0.0F;
-        for (int64_t r = 0; r < count; ++r) {
-          a = let(select(expert(i, r) == column, a + share(i, r), a));
-        }
-        if (aux) a = a + (h[c](i, l) - mean(i, 0)) * inverse(i, 0);
-        out(row + i, column) = a * derivative(u[c](i, l));
-      }
+    // 4. Each expert collects what is its own.
+    experts([&](const Expr& p, const Expr& i, const Expr& j, const Expr& column) {
+      Expr a = gathers ? Expr(gathered(i, column)) : shares_of(i, cast(column, i32));
+      if (aux) a = a + (h(p, i, j) - mean(i, 0)) * inverse(i, 0);
+      out(row + i, column) = a * derivative(y(p, i, j));
     });
   });
 }
 
 const Jit& kernel() {
-  static const Jit jit(define_kernel("moe_topk_gate_backward", dataflow)
-                           .schedule("cuda", [](Schedule& s, const Case& c) {
-                             s.threads(128).set("rows", rows_of_block(lists_of(c.constant("e"))));
-                           }));
+  static const Jit jit(
+      define_kernel("moe_topk_gate_backward", dataflow)
+          .schedule("cuda", [](Schedule& s, const Case& c) {
+            s.threads(128).set("rows", std::clamp<int64_t>(512 / strip_of(c.constant("e")), 1, 32));
+          }));
   return jit;
 }
 
@@ -149,6 +192,7 @@ void moe_topk_gate_backward(const Tensor& scores, const Tensor& idx, const Tenso
   check_both(f, sums, mask);
   check_optional(f, mask, bool_, {t}, "[tokens]");
   const bool aux = sums.tensor != nullptr;
+  uint32_t tokens = 0;  // of a sequence
   if (aux) {
     check_rank(f, {sums.name, *sums.tensor}, 2);
     const int64_t sequences = sums.tensor->dim(0);
@@ -156,12 +200,14 @@ void moe_topk_gate_backward(const Tensor& scores, const Tensor& idx, const Tenso
     TW_REQUIRE(sequences >= 1 && t % sequences == 0,
                "{}: grad_scores_sum is {}, the number of sequences must divide that of {} tokens",
                f, *sums.tensor, t);
+    TW_REQUIRE(t <= UINT32_MAX, "{}: scores is {}, there may be {} tokens", f, scores, UINT32_MAX);
+    tokens = static_cast<uint32_t>(t / sequences);
   }
   const Kernel& compiled =
       kernel()({}, {{"e", e}, {"k", k}, {"aux", aux ? 1 : 0}}, scores.device().kind);
   const float scale = args.routed_scaling_factor;
   if (aux) {
-    return compiled.launch(stream, {scores, idx, weights, grad_weights, scale, *args.mask,
+    return compiled.launch(stream, {scores, idx, weights, grad_weights, scale, tokens, *args.mask,
                                     *args.grad_scores_sum, grad_logits});
   }
   compiled.launch(stream, {scores, idx, weights, grad_weights, scale, grad_logits});
