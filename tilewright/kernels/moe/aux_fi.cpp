@@ -9,22 +9,19 @@
 namespace tw::kernels {
 namespace {
 
-// Counts stand where the quotients will.
+// Counts may stand where the quotients will.
 void dataflow(Builder& k) {
   const Expr n = k.dim("n"), experts = k.dim("experts");
   const Buffer index = k.input("topk_idx", i64, {n});
   k.scalar(experts);
   const Expr total = k.scalar("total", i64);
   const Buffer out = k.inout("out", u32, {experts});
-  count_groups(k, index, out, k.constant("bins"), "aux_fi: expert {} of {}");
-  const int64_t strip = 1024;
-  k.launch({cdiv(experts, strip)}, {.name = "divide"}, [&](Expr block) {
-    parallel({strip}, [&](Expr i) {
-      const Expr e = let(block * strip + i);
-      const Expr share = cast(cast(out(e), i64) * experts, f32);
-      out(e) = bitcast(ieee::div(share, cast(total, f32)), u32);
-    });
-  });
+  count_groups(k, index, out,
+               {k.constant("bins"), k.constant("alone") != 0, "aux_fi: expert {} of {}"},
+               [&](const Expr& count) {
+                 const Expr share = cast(cast(count, i64) * experts, f32);
+                 return bitcast(ieee::div(share, cast(total, f32)), u32);
+               });
 }
 
 const Jit& kernel() {
@@ -44,7 +41,8 @@ void aux_fi(const Tensor& topk_idx, int64_t num_aux_topk, const Tensor& out, Str
   check_apart(f, {"out", out}, {{"topk_idx", topk_idx}});
   // Without tokens there are no counts: 0 / 1.
   const int64_t total = std::max<int64_t>(topk_idx.dim(0), 1) * num_aux_topk;
-  kernel()({}, {{"bins", bins_for(out.dim(0))}}, out.device().kind)
+  const int64_t bins = bins_for(out.dim(0));
+  kernel()({}, {{"bins", bins}, {"alone", is_alone(list.numel(), bins)}}, out.device().kind)
       .launch(stream, {list, out.dim(0), total, as_bits(f, {"out", out})});
 }
 

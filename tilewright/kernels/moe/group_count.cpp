@@ -14,7 +14,8 @@ void dataflow(Builder& k) {
   const Buffer index = k.input("group_idx", i64, {n});
   k.scalar(groups);
   const Buffer out = k.inout("out", i32, {groups});
-  count_groups(k, index, out, k.constant("bins"), "group_count: group {} of {}");
+  count_groups(k, index, out,
+               {k.constant("bins"), k.constant("alone") != 0, "group_count: group {} of {}"});
 }
 
 const Jit& kernel() {
@@ -30,7 +31,8 @@ void group_count(const Tensor& group_idx, const Tensor& out, Stream stream) {
   check_rank(f, {"out", out}, 1);
   check_dtype(f, {"out", out}, {i32});
   check_apart(f, {"out", out}, {{"group_idx", group_idx}});
-  kernel()({}, {{"bins", bins_for(out.dim(0))}}, out.device().kind)
+  const int64_t bins = bins_for(out.dim(0));
+  kernel()({}, {{"bins", bins}, {"alone", is_alone(list.numel(), bins)}}, out.device().kind)
       .launch(stream, {list, out.dim(0), out});
 }
 
