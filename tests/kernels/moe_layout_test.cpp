@@ -370,6 +370,7 @@ TEST(GetFusedMapping, IsTheReferenceOnThreads) {
     check_mapping({}, 1, 1, 1, 5, where);
     check_mapping({}, 1, 1, 1, 0, where);
     check_mapping(some_experts(100, 6, 9), 6, 9, 16, 0, where);
+    check_mapping(some_experts(900, 5, 9), 5, 9, 16, -1, where);  // chunks by the dozen
   }
 }
 

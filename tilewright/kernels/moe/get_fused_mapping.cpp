@@ -1,7 +1,8 @@
 // The maps of the fused layout, from the experts of each token.
 // Bound by latency: three launches over little memory. The first counts the pairs (token, expert)
 // of each expert in chunks of the list, the second sums up over the chunks before, and the third
-// gives each pair of a chunk its place. No result depends on the order of atomics.
+// gives each pair of a chunk its place; of few chunks, it sums up itself. No result depends on the
+// order of atomics.
 #include <algorithm>
 #include <bit>
 
@@ -15,11 +16,13 @@ namespace {
 
 constexpr int64_t kMostExperts = 1024;
 constexpr int64_t kChunk = 256;  // pairs
+constexpr int64_t kFew = 16;     // chunks
 
 void dataflow(Builder& k) {
   const Expr n = k.dim("n"), np = k.dim("np"), experts = k.dim("experts");
   const int64_t topk = k.constant("topk"), bins = k.constant("bins");  // at least `experts`
   const int64_t strip = k.tunable("strip", 1024);
+  const bool few = k.constant("few") != 0;
   const Buffer topk_idx = k.input("topk_idx", i64, {n});
   const Expr alignment = k.scalar("alignment", i32);
   k.scalar(np);
@@ -52,7 +55,7 @@ void dataflow(Builder& k) {
   });
 
   // The pairs before each chunk in the place of those in it.
-  k.launch({experts}, {.name = "sum"}, [&](Expr e) {
+  const auto sum_up = [&](const Expr& e) {
     const Buffer part = fragment(i32, {strip}, "part"), sum = fragment(i32, {1}, "sum");
     const Buffer total = shared(i32, {1}, "total");
     clear(total);
@@ -65,13 +68,30 @@ void dataflow(Builder& k) {
       parallel({strip}, [&](Expr i) { before(e, first + i) = part(i) + total(0); });
       parallel({1}, [&](Expr i) { total(i) += sum(i); });
     });
-  });
+  };
+  if (!few) k.launch({experts}, {.name = "sum"}, sum_up);
 
   // Of a chunk, groups in which each pair looks for those before it.
   constexpr int64_t kGroup = 32, kGroups = kChunk / kGroup;
-  k.launch({max(chunks, 1)}, {.name = "place"}, [&](Expr block) {
+  k.launch({few ? max(chunks, 1) : chunks}, {.name = "place"}, [&](Expr block) {
     const Buffer start = fragment(i32, {bins}, "start"), size = fragment(i32, {bins}, "size");
-    parallel({bins}, [&](Expr e) { size(e) = cdiv(before(e, chunks), alignment) * alignment; });
+    const Buffer total = fragment(i32, {bins}, "total"), ahead = fragment(i32, {bins}, "ahead");
+    parallel({bins}, [&](Expr e) {
+      if (few) {
+        Expr all = 0, first = 0;
+        for (int64_t chunk = 0; chunk < kFew; ++chunk) {
+          const Expr count = let(if_else(chunk < chunks, before(e, chunk), 0));
+          all = all + count;
+          if (chunk + 1 < kFew) first = first + select(chunk < block, count, 0);
+        }
+        total(e) = all;
+        ahead(e) = first;
+      } else {
+        total(e) = before(e, chunks);
+        ahead(e) = before(e, block);
+      }
+    });
+    parallel({bins}, [&](Expr e) { size(e) = cdiv(total(e), alignment) * alignment; });
     copy(size, start);
     cumsum(start, 0, {.exclusive = true});
     if_(block == 0, [&] {
@@ -92,7 +112,7 @@ void dataflow(Builder& k) {
       if_(known >= 0, [&] { atomic_add(next(i / kGroup, known), 1); });
     });
     parallel({bins}, [&](Expr e) {
-      Variable at = var(i32, start(e) + before(e, block));
+      Variable at = var(i32, start(e) + ahead(e));
       unroll(kGroups, [&](Expr g) {
         const Expr count = let(next(g, e));
         next(g, e) = at;
@@ -163,7 +183,8 @@ void get_fused_mapping(const Tensor& topk_idx, int64_t alignment, const FusedMap
     check_apart(f, out.named, {idx});
   }
   const auto bins = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(experts[0])));
-  kernel()({}, {{"topk", topk_idx.dim(1)}, {"bins", std::max<int64_t>(bins, 32)}},
+  const bool few = pairs.numel() <= kFew * kChunk;
+  kernel()({}, {{"topk", topk_idx.dim(1)}, {"bins", std::max<int64_t>(bins, 32)}, {"few", few}},
            topk_idx.device().kind)
       .launch(stream, {pairs, static_cast<int32_t>(alignment), positions[0], experts[0],
                        maps.pos_to_expert, maps.pos_to_token, maps.pos_to_token_topk,
