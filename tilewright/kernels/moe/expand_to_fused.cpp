@@ -28,41 +28,79 @@ void dataflow(Builder& k, DType dtype) {
   if (n > 0) {
     out_sf = k.output("out_sf", u32, {np, n}, {.strides = {k.dim("sf_row"), k.dim("sf_column")}});
   }
+  safe_value(token_topk_to_pos, -1);
   relaxed_global(out);  // no position is that of two tokens
   if (n > 0) relaxed_global(out_sf);
 
-  const auto move = [&](const Expr& row, const Buffer& from, const Buffer& to, const Expr& first,
-                        int64_t columns) {
-    const auto set = [&](const Expr& at, const auto& element) {
-      parallel({columns}, [&](Expr j) { to(at, first + j) = element(j); });
-    };
-    std::vector<Buffer> values;
-    for (int64_t r = 0; r < rows; ++r) {
-      const Buffer v = fragment(from.dtype(), {columns}, from.name());
-      if_(row + r < t,
-          [&] { parallel({columns}, [&](Expr j) { v(j) = from(row + r, first + j); }); });
-      values.push_back(v);
-    }
-    for (int64_t r = 0; r < rows; ++r) {
-      const Buffer& v = values[static_cast<size_t>(r)];
-      if_(row + r < t, [&] {
-        in_groups_of_slots(topk, [&](const Expr& slot, int64_t count) {
-          std::vector<Expr> all_pos;
-          for (int64_t n = 0; n < count; ++n) {
-            all_pos.push_back(let(cast(token_topk_to_pos(row + r, slot + n), i64)));
-          }
-          for (const Expr& pos : all_pos) if_(0 <= pos && pos < np, [&] { set(pos, v); });
-        });
-      });
-      if_(row + r < np && pos_to_expert(row + r) < 0,
-          [&] { set(row + r, [](const Expr&) { return Expr(0); }); });
-    }
-  };
   const int64_t parts = cdiv(h, width);
   k.launch({cdiv(max(t, np), rows) * parts}, [&](Expr block) {
     const Expr row = let(block / parts * rows), part = let(block % parts);
-    move(row, x, out, part * width, width);
-    if (n > 0) if_(part == 0, [&] { move(row, sf, out_sf, 0, n); });
+    // What a position gets: columns of x, and where the first of those are the factors.
+    struct Piece {
+      Buffer from, to;
+      Expr first;
+      int64_t columns;
+      std::vector<Buffer> values;  // of each row
+    };
+    std::vector<Piece> pieces = {{x, out, part * width, width, {}}};
+    if (n > 0) pieces.push_back({sf, out_sf, 0, n, {}});
+    const auto set = [&](const Expr& at, const auto& element) {
+      for (const Piece& piece : pieces) {
+        const auto store = [&] {
+          parallel({piece.columns},
+                   [&](Expr j) { piece.to(at, piece.first + j) = element(piece, j); });
+        };
+        if (&piece == pieces.data() || parts == 1) {
+          store();
+        } else {
+          if_(part == 0, store);
+        }
+      }
+    };
+
+    // 1. All that is read is on its way at once, but positions behind the first few.
+    std::vector<Expr> is_padding;
+    std::vector<std::vector<Expr>> positions(static_cast<size_t>(rows));
+    for (int64_t r = 0; r < rows; ++r) {
+      is_padding.push_back(let(pos_to_expert(row + r) < 0));
+      for (int64_t slot = 0; topk <= kSlotsAtOnce && slot < topk; ++slot) {
+        positions[static_cast<size_t>(r)].push_back(let(token_topk_to_pos(row + r, slot)));
+      }
+    }
+    for (Piece& piece : pieces) {
+      for (int64_t r = 0; r < rows; ++r) {
+        const Buffer v = fragment(piece.from.dtype(), {piece.columns}, piece.from.name());
+        if_(row + r < t, [&] {
+          parallel({piece.columns}, [&](Expr j) { v(j) = piece.from(row + r, piece.first + j); });
+        });
+        piece.values.push_back(v);
+      }
+    }
+
+    // 2. To where it belongs.
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto at = static_cast<size_t>(r);
+      const auto to_position = [&](const Expr& i) {
+        const Expr pos = let(cast(i, i64));
+        if_(0 <= pos && pos < np, [&] {
+          set(pos, [&](const Piece& piece, const Expr& j) { return Expr(piece.values[at](j)); });
+        });
+      };
+      for (const Expr& pos : positions[at]) to_position(pos);
+      if (positions[at].empty()) {
+        in_groups_of_slots(topk, [&](const Expr& slot, int64_t count) {
+          std::vector<Expr> all;
+          for (int64_t c = 0; c < count; ++c) {
+            all.push_back(let(token_topk_to_pos(row + r, slot + c)));
+          }
+          for (const Expr& pos : all) to_position(pos);
+        });
+      }
+      if_(is_padding[at], [&] {
+        assume(row + r < np);
+        set(row + r, [](const Piece&, const Expr&) { return Expr(0); });
+      });
+    }
   });
 }
 

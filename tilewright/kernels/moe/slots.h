@@ -6,12 +6,15 @@
 
 namespace tw::kernels {
 
-/// f(first, count) for all of `topk` slots, at most 8 at a time.
+constexpr int64_t kSlotsAtOnce = 8;
+
+/// f(first, count) for all of `topk` slots, at most so many at a time.
 template <class F>
 void in_groups_of_slots(int64_t topk, const F& f) {
-  constexpr int64_t kMost = 8;
-  const int64_t whole = topk / kMost * kMost;
-  if (whole > 0) serial(0, whole, kMost, [&](Expr first) { f(first, kMost); });
+  const int64_t whole = topk / kSlotsAtOnce * kSlotsAtOnce;
+  if (whole > 0) {
+    serial(0, whole, kSlotsAtOnce, [&](Expr first) { f(first, kSlotsAtOnce); });
+  }
   if (whole < topk) f(Expr(whole), topk - whole);
 }
 
