@@ -152,29 +152,42 @@ void add_experts(Cases& cases) {
       inplace_unique_group_indices(p.updated(p.holding(i64, {2, k}, list)), 64);
     }
   });
-  // Of 9000 no block counts by itself.
+  // Of 9000 no block counts by itself; of 4200 entries one doesn't count all.
   for (const int64_t groups : {9, 40, 9000}) {
     const auto numbers = [=](int64_t t) {
       return some_numbers(3 * t, -3, std::min<int64_t>(groups, 90));
     };
     cases.add("group_count", format("{} groups", groups), [=](Place& p) {
-      for (const int64_t t : {1, 1300}) {
+      for (const int64_t t : {1, 1300, 1400}) {
         group_count(p.holding(i64, {t, 3}, numbers(t)), p.output(i32, {groups}));
       }
     });
     cases.add("aux_fi", format("{} experts", groups), [=](Place& p) {
-      for (const int64_t t : {1, 1300}) {
+      for (const int64_t t : {1, 1300, 1400}) {
         aux_fi(p.holding(i64, {t, 3}, numbers(t)), 3, p.output(f32, {groups}));
       }
     });
-    cases.stops("group_count", format("outside {} groups", groups), [=](Place& p) {
-      const auto outside = static_cast<double>(groups);
-      group_count(p.holding(i64, {1, 2}, {0, outside}), p.output(i32, {groups}));
-    });
-    cases.stops("aux_fi", format("outside {} experts", groups), [=](Place& p) {
-      const auto outside = static_cast<double>(groups);
-      aux_fi(p.holding(i64, {1, 2}, {0, outside}), 3, p.output(f32, {groups}));
-    });
+    // A thread has eight entries, of which each may be the one outside.
+    for (const int64_t n : {4096, 4352}) {
+      const auto one_outside = [=](const auto& call) {
+        for (int64_t at = 0; at < 4096; at += 256) {
+          std::vector<double> list(static_cast<size_t>(n), 0);
+          list[static_cast<size_t>(at)] = static_cast<double>(groups);
+          call(list);
+        }
+      };
+      const std::string what = format("outside {} groups, {} entries", groups, n);
+      cases.stops("group_count", what, [=](Place& p) {
+        one_outside([&](const std::vector<double>& list) {
+          group_count(p.holding(i64, {n, 1}, list), p.output(i32, {groups}));
+        });
+      });
+      cases.stops("aux_fi", what, [=](Place& p) {
+        one_outside([&](const std::vector<double>& list) {
+          aux_fi(p.holding(i64, {n, 1}, list), 1, p.output(f32, {groups}));
+        });
+      });
+    }
   }
   const auto mapping = [](Place& p, int64_t t, int64_t experts, int64_t np,
                           const std::vector<double>& list) {
@@ -186,12 +199,13 @@ void add_experts(Cases& cases) {
     get_fused_mapping(
         p.holding(i64, {t, 3}, list), 4,
         {pos[0], pos[1], pos[2], of_pair, of_expert[0], of_expert[1], of_expert[2]},
-        p.holding(i32, scratch, std::vector<double>(static_cast<size_t>(scratch.numel()), 0)));
+        p.holding(i32, scratch, std::vector<double>(static_cast<size_t>(scratch.numel()), 7)));
   };
   for (const int64_t experts : {30, 40}) {
     cases.add("get_fused_mapping", format("{} experts", experts), [=](Place& p) {
       for (const auto& [t, np] :
-           {std::pair(1, 2), std::pair(200, 1100), std::pair(170, 200), std::pair(0, 5)}) {
+           {std::pair(1, 2), std::pair(200, 1100), std::pair(170, 200), std::pair(0, 5),
+            std::pair(0, 0), std::pair(1360, 4200), std::pair(1400, 3900)}) {
         std::vector<double> list = some_numbers(3 * t, -1, experts);
         if (t > 0) list[0] = -0x1p32;  // 0 in its low half
         mapping(p, t, experts, np, list);
