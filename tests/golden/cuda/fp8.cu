@@ -3,8 +3,8 @@ typedef unsigned char e5m2;
 typedef float f32;
 typedef unsigned char e4m3;
 typedef long long i64;
-typedef unsigned int u32;
 typedef unsigned short u16;
+typedef unsigned int u32;
 typedef unsigned short f16;
 __device__ __forceinline__ u32 halves(u16 low, u16 high) {
   return static_cast<u32>(low) | static_cast<u32>(high) << 16;
@@ -15,8 +15,10 @@ __device__ __forceinline__ f32 from_f16(f16 x) {
   return y;
 }
 __device__ __forceinline__ f32 from_e5m2_at(const e5m2* row, i64 i) {
+  u16 low, high;
+  asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(*(const u32*)(row + (i & ~3ll))));
   u32 halves;
-  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(*(const u16*)(row + (i & ~1ll))));
+  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"((i & 2) != 0 ? high : low));
   return from_f16(static_cast<f16>((i & 1) != 0 ? halves >> 16 : halves));
 }
 // Two neighbors, the first in the low byte.
@@ -40,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(32) main_0(
   // fp8.tw:8
   alignas(16) e5m2 x[8];
   // fp8.tw:9
-  alignas(2) e4m3 y[8];
+  alignas(4) e4m3 y[8];
   // fp8.tw:10
   alignas(16) e4m3 part[4];
   // fp8.tw:11

@@ -24,9 +24,9 @@ int64_t element_count(const ir::Buffer& buffer) {
     count *= buffer.extent(d) + (d == buffer.rank() - 1 ? buffer->padding : 0);
   }
   if (buffer.dtype().is_sub_byte()) return (count + 1) / 2;
-  // Pairs of bytes are accessed as one.
-  const bool in_pairs = buffer.space() == MemSpace::local && buffer.dtype().bits() == 8;
-  return in_pairs ? (count + 1) / 2 * 2 : count;
+  // Four bytes are accessed as one.
+  const bool in_words = buffer.space() == MemSpace::local && buffer.dtype().bits() == 8;
+  return in_words ? (count + 3) / 4 * 4 : count;
 }
 
 /// A type as wide as an access, of which it takes one.
@@ -102,7 +102,6 @@ void Emitter::alloc(const ir::Alloc& alloc) {
     case MemSpace::local: {
       if (buffer.rank() > 0) {
         const char* align = moved_.contains(buffer)       ? "alignas(16) "
-                            : buffer.dtype().bits() <= 8  ? "alignas(2) "
                             : buffer.dtype().bits() <= 16 ? "alignas(4) "
                                                           : "";
         return line(format("{}{} {}[{}];", align, type, new_name(), element_count(buffer)));

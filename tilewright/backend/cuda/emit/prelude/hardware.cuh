@@ -86,16 +86,21 @@ __device__ __forceinline__ f32 from_e4m3(e4m3 x) {
 // The upper half of an f16.
 __device__ __forceinline__ f32 from_e5m2(e5m2 x) { return from_f16(static_cast<f16>(x << 8)); }
 //# from_e4m3_at
-// Element i of a local array. Its pair is converted: the work is shared with the neighbor's.
+// Element i of a local array. Its pair is converted: the work is shared with the neighbor's. Words
+// are read, so that what a vector loaded stays in them, of which the instruction takes either half.
 __device__ __forceinline__ f32 from_e4m3_at(const e4m3* row, i64 i) {
+  u16 low, high;
+  asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(*(const u32*)(row + (i & ~3ll))));
   u32 halves;
-  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(*(const u16*)(row + (i & ~1ll))));
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"((i & 2) != 0 ? high : low));
   return from_f16(static_cast<f16>((i & 1) != 0 ? halves >> 16 : halves));
 }
 //# from_e5m2_at
 __device__ __forceinline__ f32 from_e5m2_at(const e5m2* row, i64 i) {
+  u16 low, high;
+  asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(*(const u32*)(row + (i & ~3ll))));
   u32 halves;
-  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(*(const u16*)(row + (i & ~1ll))));
+  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"((i & 2) != 0 ? high : low));
   return from_f16(static_cast<f16>((i & 1) != 0 ? halves >> 16 : halves));
 }
 //# from_e2m1
