@@ -175,6 +175,30 @@ TEST(LowerThreads, GuardsOneVectorOfAThread) {
   } })");
 }
 
+// A row's number is in a register, and the same for all neighbors: what it decides stays a vector.
+TEST(LowerThreads, MovesVectorsWhereRegistersDecide) {
+  const auto lowered = [](const char* body) {
+    return ir::print(after(ir::parse_program(tw::format(
+                               R"(tilewright ir 1 program "p" {{
+  symbol n symbol m input X: bf16[n, 1024] input I: i32[m] output Y: bf16[m, 1024]
+  launch b in m with threads=[128] {{
+    alloc i: i32[1] fragment parallel r in 1 {{ i[r] = I[b] }}
+    alloc x: bf16[1, 1024] fragment
+    {}
+  }} }})",
+                               body)),
+                           "simplify_threads"));
+  };
+  const std::string gathered = lowered(R"(
+    parallel r in 1, j in 1024 { x[r, j] = X[i[r], j] }
+    parallel r in 1, j in 1024 { Y[b, j] = x[r, j] })");
+  EXPECT_THAT(gathered, HasSubstr("move X[i![0], thread * 8] -> x[0] x 8"));
+  const std::string chosen = lowered(R"(
+    parallel r in 1, j in 1024 { x[r, j] = X[b, j] }
+    parallel r in 1, j in 1024 { if i[r] > 3 { Y[b, j] = x[r, j] } })");
+  EXPECT_THAT(chosen, HasSubstr("move x[0] -> Y[b, thread * 8] x 8"));
+}
+
 // A tile that is stored in fewer bits: both loads of a thread lie beside each other, so its store
 // is one vector too, also of halves of bytes.
 TEST(LowerThreads, LoadsTwoVectorsForOneThatIsStoredNarrower) {

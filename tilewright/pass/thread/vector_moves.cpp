@@ -43,6 +43,21 @@ bool uses_registers(const Stmt& body) {
   return found;
 }
 
+/// Whether what `body` stores to can't change the expression: it reads only registers, others.
+bool is_settled(const Expr& e, const Stmt& body) {
+  return !ir::contains(e, [&](const Expr& inner) {
+    const auto* load = inner.try_as<ir::Load>();
+    if (load == nullptr) return false;
+    const Buffer& root = load->buffer.root();
+    bool changes = root.space() != ir::MemSpace::local;
+    ir::for_each_stmt(body, [&](const Stmt& s) {
+      const auto* store = s.try_as<ir::Store>();
+      changes = changes || (store != nullptr && store->buffer.root().same_as(root));
+    });
+    return changes;
+  });
+}
+
 bool is_zero(const Expr& e) {
   const auto* c = e.try_as<ir::Const>();
   return c != nullptr && c->i == 0 && c->f == 0 && !std::signbit(c->f);
@@ -60,8 +75,10 @@ class Vectorize {
     // A condition that is the same for all neighbors goes around them; one that isn't chooses
     // between all of them and one by one.
     if (const auto* branch = body.try_as<ir::If>(); branch != nullptr && !branch->else_body) {
+      if (!uses(branch->cond, v_) && is_settled(branch->cond, branch->then_body)) {
+        return ir::if_(branch->cond, run(branch->then_body));
+      }
       if (ir::has_load(branch->cond)) return one_by_one(body, "their condition reads memory");
-      if (!uses(branch->cond, v_)) return ir::if_(branch->cond, run(branch->then_body));
       const Expr all = needs_.allowed ? for_all(branch->cond) : Expr();
       if (!all) return one_by_one(body, "their condition is not linear in the index");
       // The few at an edge needn't be fast, but small: code is compiled and held in a cache.
@@ -280,13 +297,17 @@ class Vectorize {
     return op.code == ir::OpCode::if_else && op.args[1].is<ir::Load>() &&
            op.args[2].is<ir::Const>() && !ir::has_load(op.args[0]);
   }
-  /// Whether the guard is the same for all neighbors, too.
-  bool is_guarded(const ir::Op& op) const { return is_guarded_load(op) && !uses(op.args[0], v_); }
+  /// Whether the guard is the same for all neighbors, too, whatever the store does.
+  bool is_guarded(const ir::Op& op, const ir::Store& store) const {
+    return op.code == ir::OpCode::if_else && op.args[1].is<ir::Load>() &&
+           op.args[2].is<ir::Const>() && is_settled(op.args[0], Stmt(&store)) &&
+           !uses(op.args[0], v_);
+  }
 
   /// A copy between registers and memory moves without a detour; empty if it isn't one.
   Stmt copy(const ir::Store& store) {
     if (const auto* choice = store.value.try_as<ir::Op>();
-        choice != nullptr && is_guarded(*choice)) {
+        choice != nullptr && is_guarded(*choice, store)) {
       const auto with = [&](const Expr& value) {
         return ir::make<ir::Store>(store.loc, [&](ir::Store& n) {
           n = store;
@@ -317,7 +338,7 @@ class Vectorize {
   Stmt async_copy(const ir::Store& store) const {
     Expr value = store.value, valid;
     if (const auto* op = value.try_as<ir::Op>();
-        op != nullptr && is_guarded(*op) && is_zero(op->args[2])) {
+        op != nullptr && is_guarded_load(*op) && !uses(op->args[0], v_) && is_zero(op->args[2])) {
       valid = op->args[0];
       value = op->args[1];
     }
