@@ -176,6 +176,18 @@ TEST(Emit, HalvesOfBytesAreWrittenInPairs) {
   expect_compiles(source, "e2m1");
 }
 
+TEST(Emit, HalvesOfBytesAreReadInWords) {
+  const std::string source = emit(
+      "tilewright ir 1 program \"p\" { symbol n input X: e2m1[n, 64] output Y: f32[n, 64] "
+      "launch bx in n with threads=[32], thread=t: i64 { alloc x: e2m1[2] local "
+      "for v in 0:2 unrolled { x![v] = X![bx, t * 2 + v] } "
+      "for v in 0:2 unrolled { Y![bx, t * 2 + v] = cast(x![v], f32) } } }");
+  EXPECT_THAT(source, HasSubstr("alignas(4) e2m1x2 x[4];"));
+  EXPECT_THAT(source, HasSubstr("Y[bx * 64 + (t * 2 + v_1)] = from_e2m1_at(x, v_1);"));
+  TW_NEEDS_NVRTC();
+  expect_compiles(source, "words");
+}
+
 /// The source of a loop over 16 elements of a thread, which are in v.
 std::string over_elements(const std::string& arrays, const std::string& body) {
   return emit(

@@ -12,10 +12,10 @@ namespace {
 /// Expressions that are higher get a name in between: compilers limit the depth of brackets.
 constexpr int32_t kMaxNesting = 32;
 
-/// Local arrays of fp8 are read two by two: they begin at even addresses and have whole pairs.
+/// Local arrays of fp8 and e2m1 are read in words: they begin at whole ones, and end so.
 bool in_pairs(const ir::Buffer& b) {
-  return (b.dtype() == f8_e4m3 || b.dtype() == f8_e5m2) && b.rank() > 0 && !b->view_of &&
-         b.space() == ir::MemSpace::local;
+  return (b.dtype() == f8_e4m3 || b.dtype() == f8_e5m2 || b.dtype() == f4_e2m1) && b.rank() > 0 &&
+         !b->view_of && b.space() == ir::MemSpace::local;
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ Text Emitter::real(const ir::Expr& expr) {
     return float_literal(f32, decode(encode(c->f, dtype), dtype));
   }
   if (const auto* load = expr.try_as<ir::Load>(); load != nullptr && in_pairs(load->buffer)) {
-    // Both bytes of a pair are converted at once, and the unused half is dropped.
+    // Neighbors are converted at once, and what isn't used is dropped.
     if (!deserves_name(expr)) {
       const Place at = place(load->buffer, load->indices);
       return call("from_" + to_text(dtype) + "_at", {{at.base}, at.index});

@@ -23,9 +23,9 @@ int64_t element_count(const ir::Buffer& buffer) {
   for (int d = 0; d < buffer.rank(); ++d) {
     count *= buffer.extent(d) + (d == buffer.rank() - 1 ? buffer->padding : 0);
   }
-  if (buffer.dtype().is_sub_byte()) return (count + 1) / 2;
+  if (buffer.dtype().is_sub_byte()) count = (count + 1) / 2;
   // Four bytes are accessed as one.
-  const bool in_words = buffer.space() == MemSpace::local && buffer.dtype().bits() == 8;
+  const bool in_words = buffer.space() == MemSpace::local && buffer.dtype().bits() <= 8;
   return in_words ? (count + 3) / 4 * 4 : count;
 }
 

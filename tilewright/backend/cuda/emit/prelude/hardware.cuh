@@ -108,6 +108,18 @@ __device__ __forceinline__ f32 from_e5m2_at(const e5m2* row, i64 i) {
 __device__ __forceinline__ f32 from_e2m1(e2m1 x) {
   return from_f16(static_cast<f16>((x & 7) << 9 | (x & 8) << 12)) * 16384.0f;
 }
+//# from_e2m1_at
+// Element i of a local array. The work is shared with its neighbors': of four codes, three bits each
+// choose the upper byte of an f16, whose lower one is 0, and the fourth is its sign.
+__device__ __forceinline__ f32 from_e2m1_at(const e2m1x2* row, i64 i) {
+  const u32 word = *(const u32*)(row + (i >> 1 & ~3ll)), low = word & 0x77777777u;
+  const u32 shift = static_cast<u32>(i & 4) * 4;
+  const u32 magnitudes = byte_permute(0x3E3C3800u, 0x46444240u, low >> shift);
+  const u32 signs = byte_permute(0x80808080u, 0x80808080u, word >> shift) << 7;
+  const u32 bytes = magnitudes | (signs & 0x80808080u);
+  const u32 halves = byte_permute(bytes, 0u, (i & 2) != 0 ? 0x3424u : 0x1404u);
+  return from_f16(static_cast<f16>((i & 1) != 0 ? halves >> 16 : halves));
+}
 //# byte_permute
 __device__ __forceinline__ u32 byte_permute(u32 a, u32 b, u32 selector) {
   u32 y;
