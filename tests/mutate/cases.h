@@ -39,10 +39,10 @@ using RowSizes = std::vector<std::pair<int64_t, int64_t>>;
 /// whole, or nearly so.
 inline RowSizes held_rows() { return {{25, 77}, {26, 77}, {23, 80}, {24, 80}, {9, 1032}}; }
 
-/// Rows of more than 32 keys of which the largest are in one list of a thread, 32 columns apart or
-/// 64: two numbers in all orders. Or they are in two lists: any in both, or some of one before,
-/// between and after all of the other. `nothing` stands for one that is not sought.
-std::array<Tensor, 2> peaks_in_lists(Place& p, DType dtype, int64_t h, double nothing);
+/// Rows of more than 32 keys of which the largest are in one list of a thread, of columns 32 or 64
+/// apart or of neighbors: two numbers in all orders. Or they are in two lists: any in both, or some
+/// of one before, between and after all of the other. `nothing` stands for one that is not sought.
+std::vector<Tensor> peaks_in_lists(Place& p, DType dtype, int64_t h, double nothing);
 
 // The functions of one or more headers of kernels/, in a file each.
 void add_elementwise(Cases& cases);  // activation.h, elementwise.h, move.h, cast

@@ -58,6 +58,13 @@ std::vector<Tensor> many_keys(Place& p, int64_t tokens, int64_t columns) {
   }
   all.push_back(zeros);
   if (columns > 32) {
+    // The last two of the nine best are neighbors, and equal.
+    const Tensor pair = p.input(f32, {4, columns}, -3, -2);
+    for (int64_t i = 0; i < 4; ++i) {
+      for (int64_t j = 0; j < 7; ++j) set(pair, i, 4 * j + 3, static_cast<double>(9 - j));
+      for (int64_t j = 0; j < 2; ++j) set(pair, i, 4 * i + j, 1);
+    }
+    all.push_back(pair);
     for (const Tensor& some : peaks_in_lists(p, f32, columns, -2.5)) all.push_back(some);
   }
   return all;
@@ -93,9 +100,11 @@ void add_choices(Cases& cases) {
   });
   cases.stops("topk_gate", "not finite", [](Place& p) {
     for (const auto& [t, e, k] : kSizes) {
-      const Tensor scores = p.input(f32, {t, e});
-      set(scores, t - 1, e - 1, NAN);
-      topk_gate(scores, p.output(i64, {t, k}));
+      for (const double wrong : {NAN, INFINITY}) {
+        const Tensor scores = p.input(f32, {t, e});
+        set(scores, t - 1, e - 1, wrong);
+        topk_gate(scores, p.output(i64, {t, k}));
+      }
     }
   });
   for (const int64_t summands : {1, 2}) {

@@ -15,7 +15,8 @@ void dataflow(Builder& k) {
   const Expr tokens = k.dim("tokens");
   const int64_t experts = k.constant("experts"), count = k.constant("k");
   const int64_t rows = k.tunable("rows", 1);
-  const Search search{rows, experts, count};
+  const Search search{rows, experts, count, /*in_word=*/false, k.tunable("staged", 0) != 0};
+  constexpr const char* not_finite = "topk_gate: a score of this token isn't finite";
   const Buffer scores = k.input("scores", f32, {tokens, experts});
   const Buffer idx = k.output("idx", i64, {tokens, count});
   k.launch({cdiv(tokens, rows)}, [&](Expr block) {
@@ -26,14 +27,21 @@ void dataflow(Builder& k) {
       for (const Expr& expert : columns) {
         const Expr score = let(scores(row + i, expert));
         finite = finite & isfinite(score);
-        all.push_back(ordered(score));
+        if (search.is_staged()) {
+          const Expr key = ordered_without_zeros(score + 0.0F);  // -0 + 0 is 0
+          all.push_back(select(isfinite(score), key, kNoKey));
+        } else {
+          all.push_back(ordered(score));
+        }
       }
-      device_assert(finite, "topk_gate: a score of this token isn't finite", {row + i});
+      if (!search.is_staged()) device_assert(finite, not_finite, {row + i});
       return all;
     };
-    const Buffer found = find_best(search, search.lists(), keys).columns;
-    parallel({rows, search.lists()},
-             [&](Expr i, Expr r) { idx(row + i, r) = cast(found(i, r), i64); });
+    const Found found = find_best(search, search.lists(), keys);
+    parallel({rows, search.lists()}, [&](Expr i, Expr r) {
+      if (search.is_staged()) device_assert(found.keys(i, r) != kNoKey, not_finite, {row + i});
+      idx(row + i, r) = cast(found.columns(i, r), i64);
+    });
   });
 }
 
@@ -41,7 +49,7 @@ const Jit& kernel() {
   static const Jit jit(
       define_kernel("topk_gate", dataflow).schedule("cuda", [](Schedule& s, const Case& c) {
         const Search search{1, c.constant("experts"), c.constant("k")};
-        s.threads(128).set("rows", rows_of_block(search.lists()));
+        s.threads(128).set("rows", rows_of_block(search.lists())).set("staged", 1);
       }));
   return jit;
 }

@@ -58,21 +58,107 @@ void sort(const std::vector<Buffer>& keys, const std::vector<Buffer>& columns, c
   }
 }
 
+template <class Round>
+void in_rounds(int64_t count, const Round& round) {
+  if (count <= 8) {  // then later rounds shift less
+    unroll(0, count, {.full = true}, round);
+  } else {
+    serial(count, round);
+  }
+}
+
+/// Lists are of neighbors, so that of equal keys the lowest list has the lowest column, and are
+/// sorted without their columns: a result finds its column by its key again.
+Found find_staged(const Search& search, int64_t width, const KeysOf& keys_of) {
+  const int64_t rows = search.rows, h = search.h, count = search.count, lists = search.lists();
+  const int64_t length = lang::cdiv(h, lists), strip = 4 * lists,
+                padded = lang::cdiv(h, strip) * strip;
+  const Buffer all = shared(i32, {rows, padded}, "all");
+  parallel({rows, padded}, [&](Expr i, Expr column) {
+    const Expr key = keys_of(i, {column})[0];
+    all(i, column) = padded == h ? key : select(column < h, key, INT_MIN);
+  });
+  std::vector<Buffer> keys;
+  for (int64_t c = 0; c < length; ++c) {
+    keys.push_back(fragment(i32, {rows, lists}, format("key_{}", c)));
+  }
+  parallel({rows, lists}, [&](Expr i, Expr l) {
+    for (size_t c = 0; c < keys.size(); ++c) {
+      keys[c](i, l) = all(i, l * length + static_cast<int64_t>(c));
+    }
+    sort(keys, {}, i, l);
+  });
+
+  const auto depth = static_cast<size_t>(std::min(length, count));
+  const Buffer best = fragment(i32, {rows, 1}, "best"), list = fragment(i32, {rows, 1}, "list");
+  const Buffer found = fragment(i32, {rows, width}, "found");
+  const Buffer key_found = fragment(i32, {rows, width}, "key_found");
+  clear(found);
+  clear(key_found);
+  in_rounds(count, [&](const Expr& number) {
+    reduce_max(keys[0], best, 1);
+    const Buffer candidates = fragment(i32, {rows, lists}, "candidates");
+    parallel({rows, lists}, [&](Expr i, Expr l) {
+      candidates(i, l) = select(keys[0](i, l) == best(i, 0), cast(l, i32), INT_MAX);
+    });
+    reduce_min(candidates, list, 1);
+    parallel({rows, width}, [&](Expr i, Expr r) {
+      found(i, r) = select(r == number, list(i, 0), found(i, r));
+      key_found(i, r) = select(r == number, best(i, 0), key_found(i, r));
+    });
+    parallel({rows, lists}, [&](Expr i, Expr l) {
+      const Expr taken = let(cast(l, i32) == list(i, 0));
+      for (size_t c = 0; c + 1 < depth; ++c) {
+        keys[c](i, l) = select(taken, keys[c + 1](i, l), keys[c](i, l));
+      }
+      if (length < count) keys.back()(i, l) = select(taken, INT_MIN, keys.back()(i, l));
+    });
+  });
+
+  const Buffer list_of = shared(i32, {rows, width}, "list_of");
+  const Buffer key_of = shared(i32, {rows, width}, "key_of");
+  copy(found, list_of);
+  copy(key_found, key_of);
+  const Buffer columns = fragment(i32, {rows, width}, "columns");
+  parallel({rows, width}, [&](Expr i, Expr r) {
+    const Expr of = let(list_of(i, r)), key = let(key_of(i, r));
+    const Expr first = let(of * static_cast<int32_t>(length));
+    Expr equal = uint32_t{0};  // a bit for each such element of the list
+    for (int64_t c = 0; c < length; ++c) {
+      equal = equal | select(all(i, first + c) == key, uint32_t{1} << c, uint32_t{0});
+    }
+    Variable left = var(u32, equal);
+    if_(popcount(left) > uint32_t{1}, [&] {  // the results before have taken some
+      serial(count - 1, [&](Expr before) {
+        if_(before < r && key_of(i, before) == key && list_of(i, before) == of,
+            [&] { left = left & (left - uint32_t{1}); });
+      });
+    });
+    columns(i, r) = first + cast(ctz(left), i32);  // behind the results 32 at most
+  });
+  return {columns, best, key_found};
+}
+
 }  // namespace
 
-Expr ordered(const Expr& x) {
+Expr ordered(const Expr& x) { return select(x == 0.0F, 0, ordered_without_zeros(x)); }
+
+Expr ordered_without_zeros(const Expr& x) {
   const int bits = x.dtype().bits();
   const int32_t lowest = bits == 32 ? INT_MIN : -(1 << 15), magnitude = ~lowest;
   const Expr raw = cast(bitcast(x, bits == 32 ? i32 : i16), i32);
-  return select(x == 0.0F, 0, raw ^ ((raw >> 31) & magnitude));
+  return raw ^ ((raw >> 31) & magnitude);
 }
 
 int64_t lists_of(int64_t h) { return std::min(h, 32 * lang::cdiv(h, 256)); }
 
 int64_t Search::lists() const { return std::max(lists_of(h), count); }
 
+bool Search::is_staged() const { return staged && !in_word && h > lists() && h <= 8192; }
+
 Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
-  const auto [rows, h, count, in_word] = search;
+  if (search.is_staged()) return find_staged(search, width, keys_of);
+  const auto [rows, h, count, in_word, staged] = search;
   const int64_t lists = search.lists(), length = lang::cdiv(h, lists);
   const auto depth = static_cast<size_t>(std::min(length, count));
   std::vector<Buffer> keys, columns;
@@ -120,11 +206,7 @@ Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
       }
     });
   };
-  if (count <= 8) {  // then later rounds shift less
-    unroll(0, count, {.full = true}, round);
-  } else {
-    serial(count, round);
-  }
+  in_rounds(count, round);
   return {found, best};
 }
 

@@ -12,11 +12,16 @@ namespace tw::kernels {
 /// An integer that orders as the number x does, in the low bits of an i32 as many as x has; both
 /// zeros are 0. x: f32 or bf16, f16.
 Expr ordered(const Expr& x);
+/// The same of x that isn't -0.
+Expr ordered_without_zeros(const Expr& x);
 /// That of the f32 -inf.
 constexpr int32_t kOrderedMinusInfinity = INT32_MIN + 0x7FFFFF;
+/// What no f32 has, above all that they have: of elements that must not be there, found first.
+constexpr int32_t kNoKey = INT32_MAX;
 
 /// Columns of a row of h are dealt out to so many lists of at most 8: element c of list l is column
-/// c * lists + l. In rows of more than 32 each lane of a warp has a list.
+/// c * lists + l, or l * length + c of lists that are staged. In rows of more than 32 each lane of
+/// a warp has a list.
 int64_t lists_of(int64_t h);
 
 /// What is sought: the `count` largest of each of `rows` rows of `h` keys.
@@ -25,19 +30,25 @@ struct Search {
   /// Of keys that are all different: h - (key & 0xFFFF) is the column. Else the lowest column of
   /// equal keys comes first.
   bool in_word = false;
+  /// For GPUs, changes no result: keys are made where their columns lie side by side, and handed on
+  /// to lists through shared memory.
+  bool staged = false;
 
   /// lists_of(h), or one for each result.
   int64_t lists() const;
+  /// Whether it is staged: what is asked for, where there is something to sort, and room.
+  bool is_staged() const;
 };
 
 /// What is found, i32 with undefined elements behind the results.
 struct Found {
   Buffer columns;  // [rows, width]: of the r-th best at r
   Buffer last;     // [rows, 1]: the key of the last
+  Buffer keys;     // [rows, width], of staged searches alone: the key of the r-th best at r
 };
 
 /// The keys of a row of the block in these columns, i32 above INT_MIN. Columns may be h or more:
-/// such keys are not looked at.
+/// such keys are not looked at. A staged search asks for one column at a time.
 using KeysOf = std::function<std::vector<Expr>(const Expr& row, const std::vector<Expr>& columns)>;
 
 /// Writes down the search. `width` is at least the count.

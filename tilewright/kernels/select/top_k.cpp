@@ -19,8 +19,8 @@ Expr key_of(const Expr& x) {
   return select(isnan(x), lowest + 1, ordered(x));
 }
 
-Search search_of(int64_t rows, int64_t h, int64_t count, DType dtype) {
-  return {rows, h, count, /*in_word=*/dtype.bits() == 16};
+Search search_of(int64_t rows, int64_t h, int64_t count, DType dtype, bool staged = false) {
+  return {rows, h, count, /*in_word=*/dtype.bits() == 16, staged};
 }
 
 // Keys of 16 bits share a word with their column, so that all differ and one fold finds both.
@@ -28,7 +28,7 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
   const Expr n = k.dim("n"), x_row = k.dim("x_row");
   const int64_t h = k.constant("h"), count = k.constant("k");
   const int64_t rows = k.tunable("rows", 1);
-  const Search search = search_of(rows, h, count, dtype);
+  const Search search = search_of(rows, h, count, dtype, k.tunable("staged", 0) != 0);
   const int64_t lists = search.lists();
   const Buffer x = k.input("x", dtype, {n, h}, {.strides = {x_row, 1}});
   const Buffer values = k.output("values", dtype, {n, count});
@@ -56,7 +56,7 @@ void dataflow(Builder& k, DType dtype, DType index_type) {
 
 void schedule_gpu(Schedule& s, const Case& c) {
   const Search search = search_of(1, c.constant("h"), c.constant("k"), c.dtype());
-  s.threads(128).set("rows", rows_of_block(search.lists()));
+  s.threads(128).set("rows", rows_of_block(search.lists())).set("staged", 1);
 }
 
 const Jit& kernel() {
