@@ -176,6 +176,10 @@ TEST(Emit, HalvesOfBytesAreWrittenInPairs) {
   expect_compiles(source, "e2m1");
 }
 
+TEST(Emit, RoundsToE2m1WithoutItsCode) {
+  EXPECT_EQ(body_of("let y: f32 = cast(cast(a, e2m1), f32)"), "  const f32 y = nearest_e2m1(a);\n");
+}
+
 TEST(Emit, HalvesOfBytesAreReadInWords) {
   const std::string source = emit(
       "tilewright ir 1 program \"p\" { symbol n input X: e2m1[n, 64] output Y: f32[n, 64] "

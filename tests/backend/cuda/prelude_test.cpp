@@ -175,6 +175,19 @@ TEST(Prelude, ConversionsFromF32AgreeWithTheOracle) {
   expect_conversion(reals(), u64, device::to_u64);
 }
 
+TEST(Prelude, NearestNumbersOfE2m1AreThoseOfTheirCodes) {
+  for (const auto x : reals()) {
+    const auto wanted = static_cast<float>(decode(encode(x, f4_e2m1), f4_e2m1));
+    ASSERT_EQ(std::bit_cast<uint32_t>(device::nearest_e2m1(x)), std::bit_cast<uint32_t>(wanted))
+        << x;
+  }
+  for (const float x : {0.25F, 0.75F, 1.25F, 1.75F, 2.5F, 3.5F, 5.0F}) {
+    for (const float near : {x, std::nextafter(x, 0.F), std::nextafter(x, 9.F)}) {
+      ASSERT_EQ(device::nearest_e2m1(-near), -decode(encode(near, f4_e2m1), f4_e2m1)) << near;
+    }
+  }
+}
+
 TEST(Prelude, PairsOfBf16BecomeE2m1) {
   for (uint32_t x = 0; x < 65536; ++x) {
     const uint64_t code = convert_bits(x, bf16, f4_e2m1), six = 7;

@@ -93,6 +93,11 @@ Text Emitter::real(const ir::Expr& expr) {
       return call("from_" + to_text(dtype) + "_at", {{at.base}, at.index});
     }
   }
+  if (const auto* cast = expr.try_as<ir::Cast>(); cast != nullptr && dtype == f4_e2m1 &&
+                                                  cast->rounding == Rounding::rn &&
+                                                  !deserves_name(expr)) {
+    return call("nearest_e2m1", {unrounded(*cast)});
+  }
   const Text v = value(expr);
   return dtype == f32 || dtype == tf32 ? v : call("from_" + to_text(dtype), {v});
 }

@@ -103,6 +103,15 @@ __device__ __forceinline__ e2m1 to_e2m1(f32 x) {
   const f32 y = fminf(x, 6.0f);
   return static_cast<e2m1>((e2m1_code(y) & 7u) | (bits_of(y) >> 28 & 8u));
 }
+//# nearest_e2m1
+// The value of to_e2m1(x). With 2^e the power of two at or below |x|, but at least 1, values are
+// apart by 2^e / 2, and so are the numbers of f32 from 2^(e + 22) on.
+__device__ __forceinline__ f32 nearest_e2m1(f32 x) {
+  const f32 y = fmaxf(fminf(x, 6.0f), -6.0f);
+  const f32 power = fmaxf(__uint_as_float(bits_of(y) & 0x7F800000u), 1.0f);
+  const f32 sum = __fmaf_rn(power, 6291456.0f, fabsf(y));
+  return copysignf(__fmaf_rn(power, -6291456.0f, sum), y);
+}
 //# to_e2m1x2
 __device__ __forceinline__ e2m1x2 to_e2m1x2(f32 low, f32 high) {
   const f32 x = fminf(low, 6.0f), y = fminf(high, 6.0f);
