@@ -162,7 +162,10 @@ TEST(PerChannelCast, IsBitwiseTheReferenceOnThreads) {
       check({f8_e4m3, 161, 256, group, Layout::packed_down, Kind::power_of_two, false, columns,
              Layout::packed_columns},
             Where::twin);
-      check({f8_e4m3, 90, 128, group, Layout::rows, Kind::exact, true, columns}, Where::twin);
+      for (const int64_t m : {90, 128}) {
+        check({f8_e4m3, m, 128, group, Layout::rows, Kind::exact, true, columns}, Where::twin);
+      }
+      check({f8_e4m3, 256, 256, group, Layout::rows, Kind::exact, false, columns}, Where::twin);
     }
   }
 }

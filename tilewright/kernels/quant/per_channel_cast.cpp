@@ -2,6 +2,7 @@
 // Memory bound: x is read once, q and sf written once.
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tilewright/jit/jit.h"
@@ -44,49 +45,52 @@ void dataflow(Builder& k, const Case& c) {
   const Expr least = k.scalar("least", f32);
 
   const int64_t groups = kTile / rows, apart = parts / groups, depth = kTile / parts;
-  const int64_t run = x_sf ? x_columns : tile_k, runs = tile_k / run;
+  const int64_t run = x_sf ? std::min(x_columns, tile_k) : tile_k, runs = tile_k / run;
   const int64_t across = cdiv(width, tile_k);
   k.launch({cdiv(sf.padded_rows(), groups) * across}, [&](Expr block) {
     const Expr strip = let(block / across), column0 = let(block % across * tile_k);
+    if (k.tunable("whole", 0) != 0) assume((strip + 1) * kTile <= m);
     const auto row = [&](int64_t r, const Expr& p) { return strip * kTile + p * depth + r; };
     const auto each = [&](auto f) {
       for (int64_t r = 0; r < depth; ++r) f(r);
     };
-    // Row r of each part: a thread has one vector of it.
-    std::vector<Buffer> v, of_x, from;
-    each([&](int64_t) {
-      v.push_back(fragment(x_dtype, {parts, runs, run}, "v"));
-      if (x_sf) of_x.push_back(fragment(f32, {parts, runs}, "of_x"));
-      if (gathers) from.push_back(fragment(i32, {parts}, "from"));
-    });
+    // Row r of each part: a thread has one vector of it. Of what a row has one, the block's threads
+    // read one each, for all.
+    std::vector<Buffer> v, from;
+    each([&](int64_t) { v.push_back(fragment(x_dtype, {parts, runs, run}, "v")); });
+    const Buffer row_of = gathers ? shared(i32, {kTile}, "row_of") : Buffer();
     if (gathers) {
-      parallel({parts}, [&](Expr p) {
-        each([&](int64_t r) { from[r](p) = select(row(r, p) < m, index(row(r, p)), -1); });
+      parallel({kTile}, [&](Expr i) {
+        row_of(i) = select(strip * kTile + i < m, index(strip * kTile + i), -1);
       });
-    }
-    const auto x_row = [&](int64_t r, const Expr& p) -> Expr {
-      return gathers ? Expr(from[r](p)) : row(r, p);
-    };
-    if (x_sf) {
-      parallel({parts, runs}, [&](Expr p, Expr s) {
-        each([&](int64_t r) { of_x[r](p, s) = x_sf->load(x_row(r, p), column0 / run + s); });
-      });
+      each([&](int64_t) { from.push_back(fragment(i32, {parts}, "from")); });
+      parallel({parts},
+               [&](Expr p) { each([&](int64_t r) { from[r](p) = row_of(p * depth + r); }); });
     }
     parallel({parts, runs, run}, [&](Expr p, Expr s, Expr j) {
-      each([&](int64_t r) { v[r](p, s, j) = x(x_row(r, p), column0 + s * run + j); });
+      each([&](int64_t r) {
+        v[r](p, s, j) = x(gathers ? Expr(from[r](p)) : row(r, p), column0 + s * run + j);
+      });
     });
-    const auto element = [&](int64_t r, const Expr& p, const Expr& s, const Expr& j) -> Expr {
-      const Expr e = cast(v[r](p, s, j), f32);
-      return x_sf ? ieee::mul(e, of_x[r](p, s)) : e;
-    };
+    if (x_sf) {
+      const Buffer of_x = shared(f32, {runs, kTile}, "of_x");
+      parallel({runs, kTile}, [&](Expr s, Expr i) {
+        of_x(s, i) = x_sf->load(gathers ? Expr(row_of(i)) : strip * kTile + i,
+                                (column0 + s * run) / x_columns);
+      });
+      each([&](int64_t r) {
+        const Buffer codes = std::exchange(v[r], fragment(f32, {parts, runs, run}, "v"));
+        parallel({parts, runs, run}, [&](Expr p, Expr s, Expr j) {
+          v[r](p, s, j) = ieee::mul(cast(codes(p, s, j), f32), of_x(s, p * depth + r));
+        });
+      });
+    }
 
-    const DType compared = x_sf ? f32 : x_dtype;
+    const DType compared = v[0].dtype();
     const Buffer partial = shared(compared, {parts, tile_k}, "partial");
     parallel({parts, runs, run}, [&](Expr p, Expr s, Expr j) {
       Expr largest = cast(0.F, compared);
-      each([&](int64_t r) {
-        largest = max(largest, abs(x_sf ? element(r, p, s, j) : Expr(v[r](p, s, j))));
-      });
+      each([&](int64_t r) { largest = max(largest, abs(v[r](p, s, j))); });
       partial(p, s * run + j) = largest;
     });
     const Buffer amax = fragment(f32, {groups, tile_k}, "amax");
@@ -106,7 +110,7 @@ void dataflow(Builder& k, const Case& c) {
     parallel({parts, runs, run},
              [&](Expr p, Expr s, Expr j) { inverse(p, s, j) = inverses(p / apart, s * run + j); });
     const auto code = [&](int64_t r, const Expr& p, const Expr& s, const Expr& j) {
-      return cast(ieee::mul(element(r, p, s, j), inverse(p, s, j)), f8_e4m3);
+      return cast(ieee::mul(cast(v[r](p, s, j), f32), inverse(p, s, j)), f8_e4m3);
     };
     if (!turns) {
       each([&](int64_t r) {  // one store a loop: such are vectors
@@ -152,8 +156,17 @@ void schedule_gpu(Schedule& s, const Case& c) {
   }
 }
 
+/// Of whole tiles: no row is guarded.
+void schedule_whole(Schedule& s, const Case& c) {
+  schedule_gpu(s, c);
+  s.set("whole", 1);
+}
+
 const Jit& kernel() {
-  static const Jit jit(define_kernel("per_channel_cast", dataflow).schedule("cuda", schedule_gpu));
+  static const Jit jit(define_kernel("per_channel_cast", dataflow)
+                           .schedule("cuda", schedule_whole)
+                           .when([](const Sizes& size) { return size("m") % kTile == 0; })
+                           .schedule("cuda", schedule_gpu));
   return jit;
 }
 
