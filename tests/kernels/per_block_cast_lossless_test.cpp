@@ -100,6 +100,7 @@ TEST(PerBlockCastLossless, KeepsAllValuesOnThreads) {
   for (const LosslessCastArgs& a : kArgs) {
     check(133, 256, a, Layout::packed_columns, Layout::packed_columns, 127, Where::twin);
     check(133, 200, a, Layout::rows, Layout::rows, 127, Where::twin);
+    check(128, 264, a, Layout::rows, Layout::rows, 127, Where::twin);  // whole tiles
   }
 }
 

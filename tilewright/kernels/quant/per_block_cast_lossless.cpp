@@ -12,7 +12,8 @@ namespace tw::kernels {
 namespace {
 
 constexpr int64_t kMostElements = 1 << 15;  // of a block that is held
-constexpr int64_t kCodes = 4;               // that make a word of the result
+constexpr int64_t kCodes = 8;               // that make a word of x, and two of the result
+constexpr int64_t kWholeRows = 128;         // a multiple of the rows of most tiles
 constexpr int32_t kRoom = 6;                // 2^6 times the largest e2m1 is e4m3,
 constexpr int32_t kBelow = 5;               // and so is 2^-5 times the smallest
 
@@ -31,15 +32,16 @@ void dataflow(Builder& k, const Case& c) {
   const bool in_words = k.constant("in_words") != 0;
   const int64_t run = in_words ? kCodes : 1;  // elements that are computed together
   const Buffer x =
-      k.input("x", in_words ? u16 : f4_e2m1, {m, width / run}, {.strides = {k.dim("x_row"), 1}});
+      k.input("x", in_words ? u32 : f4_e2m1, {m, width / run}, {.strides = {k.dim("x_row"), 1}});
   const Factors x_sf(k, "x_sf", x_sf_dtype, x_blocks, cdiv(width, x_columns), false,
                      words_of(x_columns));
   const Buffer q =
-      k.output("q", in_words ? u32 : f8_e4m3, {m, width / run}, {.strides = {k.dim("q_row"), 1}});
+      k.output("q", in_words ? u64 : f8_e4m3, {m, width / run}, {.strides = {k.dim("q_row"), 1}});
   const Factors sf(k, "sf", sf_dtype, cdiv(m, rows), cdiv(width, columns), true, words_of(columns));
   const int64_t across = cdiv(sf.padded(), together);
   k.launch({cdiv(sf.padded_rows(), strips) * across}, [&](Expr block) {
     const Expr strip0 = let(block / across * strips), first = let(block % across * together);
+    if (k.tunable("whole", 0) != 0) assume((strip0 + strips) * rows <= m);
     const Extents blocks = {strips, inner_m, together, inner_k};
     const auto x_row = [&](const Expr& t, const Expr& r) { return (strip0 + t) * inner_m + r; };
     const auto x_column = [&](const Expr& s, const Expr& i) { return (first + s) * inner_k + i; };
@@ -82,11 +84,15 @@ void dataflow(Builder& k, const Case& c) {
         high(t, r, s, i) = 0x4C484440U + d * 0x08080808U;
       });
       parallel(box, [&](Expr t, Expr r, Expr i, Expr s, Expr b, Expr j) {
-        const Expr codes = cast(v(t, r, i, s, b, j), u32);
-        // Nibbles choose magnitudes by their lower bits; bit 3 spreads the sign of a byte.
-        const Expr magnitudes = byte_permute(low(t, r, s, b), high(t, r, s, b), codes & 0x7777U);
-        const Expr signs = byte_permute(Expr(0x80808080U), Expr(0x80808080U), codes);
-        q(row(t, r, i), column(s, b, j)) = magnitudes | (signs << 7 & 0x80808080U);
+        // Four nibbles choose magnitudes by their lower bits; bit 3 spreads the sign of a byte.
+        const auto word = [&](const Expr& codes, const Expr& lower_bits) {
+          const Expr magnitudes = byte_permute(low(t, r, s, b), high(t, r, s, b), lower_bits);
+          const Expr signs = byte_permute(Expr(0x80808080U), Expr(0x80808080U), codes);
+          return cast(magnitudes | (signs << 7 & 0x80808080U), u64);
+        };
+        const Expr codes = v(t, r, i, s, b, j), lower_bits = codes & 0x77777777U;
+        q(row(t, r, i), column(s, b, j)) =
+            word(codes, lower_bits) | word(codes >> 16, lower_bits >> 16) << 32;
       });
       return;
     }
@@ -170,10 +176,17 @@ void schedule_gpu(Schedule& s, const Case& c) {
   s.threads(std::clamp<int64_t>(elements / 32, 32, 512));
   s.set("together", together).set("strips", strips);
 }
+/// Of whole tiles: nothing is guarded.
+void schedule_whole(Schedule& s, const Case& c) {
+  schedule_gpu(s, c);
+  s.set("whole", kWholeRows % c.constant("rows") == 0);
+}
 
 const Jit& kernel() {
-  static const Jit jit(
-      define_kernel("per_block_cast_lossless", dataflow).schedule("cuda", schedule_gpu));
+  static const Jit jit(define_kernel("per_block_cast_lossless", dataflow)
+                           .schedule("cuda", schedule_whole)
+                           .when([](const Sizes& size) { return size("m") % kWholeRows == 0; })
+                           .schedule("cuda", schedule_gpu));
   return jit;
 }
 const Jit& kernel_for_long_blocks() {
@@ -183,12 +196,12 @@ const Jit& kernel_for_long_blocks() {
   return jit;
 }
 
-/// Whether the rows of x and q are words of 2 and 4 bytes.
+/// Whether the rows of x and q are words of 4 and 8 bytes.
 bool has_words(const Tensor& x, const Tensor& q, int64_t x_columns) {
   const auto begins = [](const Tensor& t, uintptr_t bytes) {
     return reinterpret_cast<uintptr_t>(t.data()) % bytes == 0 && t.stride(0) % kCodes == 0;
   };
-  return x.dim(1) % kCodes == 0 && x_columns % kCodes == 0 && begins(x, 2) && begins(q, 4);
+  return x.dim(1) % kCodes == 0 && x_columns % kCodes == 0 && begins(x, 4) && begins(q, 8);
 }
 Tensor words_of(const Tensor& t, DType word) {
   return {t.data(), word, {t.dim(0), t.dim(1) / kCodes}, {t.stride(0) / kCodes, 1}, t.device()};
@@ -235,7 +248,7 @@ void per_block_cast_lossless(const Tensor& x, const Tensor& x_sf, const Tensor& 
        {"rows", o.rows},
        {"columns", o.columns}},
       x.device().kind)
-      .launch(stream, {in_words ? words_of(x, u16) : x, x_factors, in_words ? words_of(q, u32) : q,
+      .launch(stream, {in_words ? words_of(x, u32) : x, x_factors, in_words ? words_of(q, u64) : q,
                        new_factors});
 }
 
