@@ -57,6 +57,7 @@ TEST(PerTokenCastAndCastBack, IsBitwiseTheReferenceOnThreads) {
       check(dtype, to, 13, 384, 128, Kind::power_of_two, Where::twin);
       check(dtype, to, 13, 64, 16, Kind::e4m3, Where::twin);
       check(dtype, to, 9, 192, 32, Kind::exact, Where::twin);
+      check(dtype, to, 3, 2048, 16, Kind::e4m3, Where::twin);
     }
   }
 }

@@ -113,6 +113,9 @@ TEST(PerTokenCast, IsBitwiseTheReferenceOnThreads) {
       check({dtype, format, 2, 1024, 1024, Layout::packed_rows, Kind::power_of_two}, Where::twin);
       check({dtype, format, 3, 200, 64, Layout::rows, Kind::exact}, Where::twin);
     }
+    // Rows that fill a block.
+    check({dtype, f4_e2m1, 3, 2048, 32, Layout::packed_columns, Kind::power_of_two}, Where::twin);
+    check({dtype, f8_e4m3, 2, 3072, 128, Layout::rows, Kind::exact}, Where::twin);
   }
 }
 
@@ -176,6 +179,8 @@ TEST(PerTokenCast, CastsCodesAgain) {
   for (const DType from : {f8_e4m3, f4_e2m1}) {
     check_again(from, 1, 128, p, Layout::packed_columns, Kind::power_of_two, Where::twin);
     check_again(from, 1, 16, p, Layout::columns, Kind::exact, Where::twin);
+    const Problem row{p.x, p.format, 3, 2048, 32, Layout::packed_columns, Kind::power_of_two};
+    check_again(from, 32, 128, row, Layout::rows, Kind::exact, Where::twin);
   }
 }
 

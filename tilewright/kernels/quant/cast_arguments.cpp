@@ -22,6 +22,13 @@ float least_or_default(float least, DType format, DType sf) {
   return least > 0 ? least : least_amax(format, sf);
 }
 
+int64_t threads_of_row(int64_t width, int64_t group) {
+  constexpr int64_t kElements = 32, kWarp = 32;
+  const int64_t threads = width / kElements;
+  const bool fits = width % (kElements * kWarp) == 0 && width % group == 0 && group <= 128;
+  return fits && threads >= 64 && threads <= 512 ? threads : 0;
+}
+
 Tensor CastArguments::check(int64_t rows, int64_t columns) const {
   const char* f = function;
   const Named from{"x", x}, factors{"sf", sf};

@@ -15,6 +15,10 @@ ScaleKind kind_of(bool round_sf, DType sf);
 /// The least amax that counts, where 0 stands for that of the format.
 float least_or_default(float least, DType format, DType sf);
 
+/// Threads of a block that has a row, each 32 elements; 0 where whole warps don't share out rows of
+/// whole groups so.
+int64_t threads_of_row(int64_t width, int64_t group);
+
 /// A cast of f32 or bf16 [m, k] with factors of `rows` x `columns`.
 struct CastArguments {
   const char* function;

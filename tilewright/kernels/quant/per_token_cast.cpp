@@ -107,14 +107,23 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
-/// Each of a block's 128 threads has 16 elements, or 32 where less than two vectors would be read
-/// for 16. Of bf16, two of which are computed at once, each of 64 threads has 32.
+/// Of codes, to e2m1 and of factors alone, where instructions count, a block has a row if that
+/// fills it: no thread divides by the number of groups then, nothing is guarded, and all loads come
+/// first. Else each of a block's 128 threads has 16 elements, or 32 where less than two vectors
+/// would be read for 16; of bf16, two of which are computed at once, each of 64 threads has 32.
 void schedule_gpu(Schedule& s, const Case& c) {
   if (c.constant("group") > kLongestHeld) {
     s.threads(256);
     return;
   }
-  const int64_t group = c.constant("group");
+  const int64_t group = c.constant("group"), width = c.constant("k");
+  const bool is_dense =
+      c.dtype() != f32 && (c.dtype().bits() <= 8 || c.dtype(1) == f4_e2m1 ||
+                           static_cast<Part>(c.constant("part")) == Part::factors);
+  if (const int64_t threads = threads_of_row(width, group); is_dense && threads != 0) {
+    s.threads(threads).set("together", width / group);
+    return;
+  }
   const int64_t elements = c.dtype().bits() <= 8 ? 4096 : 2048;
   s.threads(c.dtype() == bf16 && group <= elements ? 64 : 128);
   s.set("together", std::max<int64_t>(elements / group, 1));

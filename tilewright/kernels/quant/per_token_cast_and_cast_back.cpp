@@ -39,9 +39,17 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
-/// Each of a block's 128 threads has 16 elements.
+/// Each of a block's 128 threads has 16 elements; of e2m1, which takes more instructions, a block
+/// has a row if that fills it.
 void schedule_gpu(Schedule& s, const Case& c) {
-  s.threads(128).set("together", std::max<int64_t>(2048 / c.constant("group"), 1));
+  const int64_t width = c.constant("k"), group = c.constant("group");
+  const int64_t threads =
+      c.dtype() == bf16 && c.dtype(1) == f4_e2m1 ? threads_of_row(width, group) : 0;
+  if (threads != 0) {
+    s.threads(threads).set("together", width / group);
+    return;
+  }
+  s.threads(128).set("together", std::max<int64_t>(2048 / group, 1));
 }
 
 const Jit& kernel() {
