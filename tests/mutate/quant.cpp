@@ -30,7 +30,9 @@ void add_token_casts(Cases& cases) {
     DType sf;
     int64_t k, group;
   };
-  for (const auto& [sf, k, group] : {Form{f32, 576, 128}, {i32, 576, 128}, {f8_e4m3, 320, 16}}) {
+  // In the last, rows of bf16 fill a block.
+  for (const auto& [sf, k, group] :
+       {Form{f32, 576, 128}, {i32, 576, 128}, {f8_e4m3, 320, 16}, {i32, 2048, 32}}) {
     const TokenCastArgs args{.group = group, .round_sf = sf == i32};
     const int64_t groups = (k + group - 1) / group;
     const DType f = sf;
@@ -141,9 +143,12 @@ void add_channel_casts(Cases& cases) {
   for (const Form& f : {Form{bf16, f32, 128, 149, 141, 0, false},
                         {f32, i32, 32, 163, 141, 0, false},
                         {bf16, i32, 32, 147, 136, 0, true},
-                        {f8_e4m3, f32, 128, 149, 160, 32, false}}) {
-    const std::string what =
-        format("{}, factors {} of {}{}", f.x, f.sf, f.group, f.gathers ? ", gathered" : "");
+                        {f8_e4m3, f32, 128, 149, 160, 32, false},
+                        {f8_e4m3, f32, 128, 128, 160, 32, false},  // of whole tiles
+                        {f8_e4m3, f32, 32, 256, 160, 32, true},
+                        {bf16, f32, 32, 128, 136, 0, false}}) {
+    const std::string what = format("{} rows of {}, factors {} of {}{}", f.m, f.x, f.sf, f.group,
+                                    f.gathers ? ", gathered" : "");
     const auto run = [=](Place& p, bool turns) {
       for (const int turn : {0, 1, 2}) {
         const Tensor x = peaked(p, f.x, f.m, f.k, f.group, 1, turn);
@@ -200,54 +205,54 @@ void add_casts_back(Cases& cases) {
   }
 }
 
-void add_lossless_casts(Cases& cases) {
+void add_lossless_casts(Cases& cases, int64_t m) {
   for (const LosslessCastArgs& a :
        {LosslessCastArgs{1, 32, 32, 32}, {1, 32, 128, 128}, {1, 32, 1, 128}, {1, 32, 128, 512}}) {
-    const auto sf = [](Place& p, bool fits, int least) {  // few of a block are its largest
+    const auto sf = [=](Place& p, bool fits, int least) {  // few of a block are its largest
       std::mt19937 random(1);
       std::vector<double> list;
-      for (int i = 0; i < 133 * 9; ++i) {
+      for (int i = 0; i < m * 9; ++i) {
         const int above = std::min(std::countl_zero(static_cast<uint32_t>(random())), 11);
         list.push_back(std::exp2(least + above));
       }
       if (!fits) list.front() = std::exp2(least + 20);
-      return p.holding(f32, {133, 9}, list);
+      return p.holding(f32, {m, 9}, list);
     };
     // One of a block is the largest, in each call another one.
     const auto peaks = [=](Place& p, int turn, int most) {
       const int64_t width = a.columns / 32;
       std::vector<double> list;
-      for (int64_t i = 0; i < 133; ++i) {
+      for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < 9; ++j) {
-          const int64_t height = std::min(a.rows, 133 - i / a.rows * a.rows);
+          const int64_t height = std::min(a.rows, m - i / a.rows * a.rows);
           const int64_t block = i / a.rows * 5 + j / width;
           const bool is_peak = i % a.rows == (block * 37 + turn * 53 + 7) % height &&
                                j % width == (block + turn) % width;
           list.push_back(std::exp2(most - (is_peak ? 0 : 1 + (i + j) % 4)));
         }
       }
-      return p.holding(f32, {133, 9}, list);
+      return p.holding(f32, {m, 9}, list);
     };
     // The largest of 128 rows is in their last, and that of the next ones in their first.
-    const auto at_ends = [](Place& p) {
-      std::vector<double> list(133 * 9, 1);
+    const auto at_ends = [=](Place& p) {
+      std::vector<double> list(static_cast<size_t>(m * 9), 1);
       list[127 * 9 + 3] = 4;
       list[128 * 9 + 5] = 16;
-      return p.holding(f32, {133, 9}, list);
+      return p.holding(f32, {m, 9}, list);
     };
     const auto cast = [=](Place& p, const Tensor& sf) {
-      const int64_t down = cdiv(133, a.rows), across = cdiv(288, a.columns);
-      per_block_cast_lossless(p.input(f4_e2m1, {133, 288}, -6, 6), sf,
-                              p.output(f8_e4m3, {133, 288}), factors(p, i32, down, across), a);
+      const int64_t down = cdiv(m, a.rows), across = cdiv(288, a.columns);
+      per_block_cast_lossless(p.input(f4_e2m1, {m, 288}, -6, 6), sf, p.output(f8_e4m3, {m, 288}),
+                              factors(p, i32, down, across), a);
     };
     const auto run = [=](Place& p, bool fits) {
       for (const int least : {-6, -124}) cast(p, sf(p, fits, least));
       if (!fits) return;
       cast(p, peaks(p, 0, -122));  // exponents of results that are 0
-      cast(p, at_ends(p));
+      if (m > 128) cast(p, at_ends(p));
       for (const int turn : {0, 1, 2, 3, 4, 5, 6, 7}) cast(p, peaks(p, turn, 3));
     };
-    const std::string what = format("to {} x {}", a.rows, a.columns);
+    const std::string what = format("{} rows to {} x {}", m, a.rows, a.columns);
     cases.add("per_block_cast_lossless", what, [=](Place& p) { run(p, true); });
     cases.stops("per_block_cast_lossless", what + ", too far apart",
                 [=](Place& p) { run(p, false); });
@@ -363,16 +368,20 @@ void add_casts_back_from_e5m6(Cases& cases) {
 }
 
 void add_fake_casts(Cases& cases) {
-  for (const auto& [x, to, group] : {std::tuple(bf16, f8_e4m3, 128), std::tuple(f32, f4_e2m1, 16),
-                                     std::tuple(bf16, f4_e2m1, 32)}) {
+  // In the last, a block has a row.
+  for (const auto& [x, to, group, columns] :
+       {std::tuple(bf16, f8_e4m3, 128, 384), std::tuple(f32, f4_e2m1, 16, 384),
+        std::tuple(bf16, f4_e2m1, 32, 384), std::tuple(bf16, f4_e2m1, 32, 2048)}) {
     const DType dtype = x, through = to;
+    const int64_t k = columns;
     const FakeCastArgs args{.group = group, .round_sf = group == 32, .e4m3_sf = group == 16};
-    cases.add("per_token_cast_and_cast_back", format("{} through {}", x, to), [=](Place& p) {
-      for (const Peaks where : kPeaks) {
-        per_token_cast_and_cast_back(left(p.peaks(dtype, {29, 400}, args.group, where), 384),
-                                     through, args);
-      }
-    });
+    cases.add("per_token_cast_and_cast_back", format("{} columns of {} through {}", k, x, to),
+              [=](Place& p) {
+                for (const Peaks where : kPeaks) {
+                  per_token_cast_and_cast_back(
+                      left(p.peaks(dtype, {29, k + 16}, args.group, where), k), through, args);
+                }
+              });
   }
 }
 
@@ -407,7 +416,7 @@ void add_quant(Cases& cases) {
   add_block_casts(cases);
   add_channel_casts(cases);
   add_casts_back(cases);
-  add_lossless_casts(cases);
+  for (const int64_t m : {133, 128}) add_lossless_casts(cases, m);  // the latter in whole tiles
   add_weight_factors(cases);
   add_casts_to_e5m6(cases);
   add_casts_back_from_e5m6(cases);
