@@ -1,6 +1,5 @@
 #include "tilewright/kernels/quant/cast_arguments.h"
 
-#include "tilewright/kernels/quant.h"
 #include "tilewright/kernels/quant/factors.h"
 
 namespace tw::kernels {
@@ -27,6 +26,23 @@ int64_t threads_of_row(int64_t width, int64_t group) {
   const int64_t threads = width / kElements;
   const bool fits = width % (kElements * kWarp) == 0 && width % group == 0 && group <= 128;
   return fits && threads >= 64 && threads <= 512 ? threads : 0;
+}
+
+Tensor check_cast_back(const char* function, const Tensor& q, const Tensor& sf, const Tensor& y,
+                       const CastBackArgs& args) {
+  TW_REQUIRE(args.rows > 0 && args.columns > 0,
+             "{}: blocks have {} rows and {} columns, both must be at least 1", function, args.rows,
+             args.columns);
+  Tensor given = as_factors(function, {"sf", sf}, lang::cdiv(y.dim(0), args.rows),
+                            lang::cdiv(y.dim(1), args.columns), words_of(args.columns));
+  check_apart(function, {"y", y}, {{"q", q}, {"sf", sf}});
+  return given;
+}
+
+int64_t columns_of_tile(int64_t width) {
+  int64_t columns = 64;
+  while (columns < 512 && width % (2 * columns) == 0) columns *= 2;
+  return columns;
 }
 
 Tensor CastArguments::check(int64_t rows, int64_t columns) const {

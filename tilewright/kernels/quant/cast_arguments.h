@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/kernels/check.h"
+#include "tilewright/kernels/quant.h"
 #include "tilewright/kernels/quant/scale.h"
 
 namespace tw::kernels {
@@ -18,6 +19,13 @@ float least_or_default(float least, DType format, DType sf);
 /// Threads of a block that has a row, each 32 elements; 0 where whole warps don't share out rows of
 /// whole groups so.
 int64_t threads_of_row(int64_t width, int64_t group);
+
+/// A cast of codes back to y [m, k], whose dtype and shape fit. Raises unless blocks and factors do
+/// and y is apart from the rest; gives the factors as the kernel takes them.
+Tensor check_cast_back(const char* function, const Tensor& q, const Tensor& sf, const Tensor& y,
+                       const CastBackArgs& args);
+/// Columns of a tile of casts back: as many of 512 as the width has room for.
+int64_t columns_of_tile(int64_t width);
 
 /// A cast of f32 or bf16 [m, k] with factors of `rows` x `columns`.
 struct CastArguments {

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "tilewright/jit/jit.h"
-#include "tilewright/kernels/check.h"
 #include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/quant/cast_arguments.h"
 #include "tilewright/kernels/quant/factors.h"
 
 namespace tw::kernels {
@@ -42,8 +42,7 @@ void dataflow(Builder& k, const Case& c) {
 /// for; but of some rows where each column has a factor, which is read once then.
 void schedule_gpu(Schedule& s, const Case& c) {
   constexpr int64_t kElements = 4096;
-  int64_t tile_k = 64;
-  while (tile_k < 512 && c.constant("k") % (2 * tile_k) == 0) tile_k *= 2;
+  int64_t tile_k = columns_of_tile(c.constant("k"));
   if (c.constant("columns") % 16 != 0) tile_k = std::min<int64_t>(tile_k, 128);
   s.threads(128).set("tile_k", tile_k).set("tile_m", kElements / tile_k);
 }
@@ -62,15 +61,10 @@ void cast_back(const Tensor& q, const Tensor& sf, const Tensor& y, const CastBac
   check_dtype(f, {"q", q}, {f8_e4m3, f4_e2m1});
   check_dtype(f, {"y", y}, {f32, bf16});
   check_shape(f, {"y", y}, q.shape(), "like q");
-  const int64_t m = q.dim(0), k = q.dim(1);
-  TW_REQUIRE(args.rows > 0 && args.columns > 0,
-             "{}: blocks have {} rows and {} columns, both must be at least 1", f, args.rows,
-             args.columns);
+  const int64_t k = q.dim(1);
   TW_REQUIRE(k % 2 == 0 || q.dtype() != f4_e2m1,
              "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);
-  const Tensor factors = as_factors(f, {"sf", sf}, lang::cdiv(m, args.rows),
-                                    lang::cdiv(k, args.columns), words_of(args.columns));
-  check_apart(f, {"y", y}, {{"q", q}, {"sf", sf}});
+  const Tensor factors = check_cast_back(f, q, sf, y, args);
   if (q.numel() == 0) return;
   kernel()({q.dtype(), factors.dtype(), y.dtype()},
            {{"k", k}, {"rows", args.rows}, {"columns", args.columns}}, q.device().kind)

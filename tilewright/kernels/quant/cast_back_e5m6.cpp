@@ -1,10 +1,10 @@
 // y = q * sf of codes of 12 bits, see quant.h for the formula.
 // Memory bound: q and sf are read once, y written once.
-#include <algorithm>
 #include <numeric>
 
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/quant/cast_arguments.h"
 #include "tilewright/kernels/quant/e5m6.h"
 #include "tilewright/kernels/quant/factors.h"
 
@@ -48,8 +48,7 @@ void dataflow(Builder& k, const Case& c) {
 /// Each of a block's 128 threads has 32 elements, of rows as long as the width has room for.
 void schedule_gpu(Schedule& s, const Case& c) {
   constexpr int64_t kElements = 4096;
-  int64_t tile_k = 64;
-  while (tile_k < 512 && c.constant("k") % (2 * tile_k) == 0) tile_k *= 2;
+  const int64_t tile_k = columns_of_tile(c.constant("k"));
   s.threads(128).set("tile_k", tile_k).set("tile_m", kElements / tile_k);
 }
 
@@ -67,13 +66,8 @@ void cast_back_e5m6(const Tensor& q, const Tensor& sf, const Tensor& y, const Ca
   const int64_t m = q.dim(0), k = q.dim(1) / 3 * 2;
   check_dtype(f, {"y", y}, {f32, bf16});
   check_shape(f, {"y", y}, {m, k}, "a value for each 12 bits of q");
-  TW_REQUIRE(args.rows > 0 && args.columns > 0,
-             "{}: blocks have {} rows and {} columns, both must be at least 1", f, args.rows,
-             args.columns);
   check_dtype(f, {"sf", sf}, {f32, i32});
-  const Tensor factors = as_factors(f, {"sf", sf}, lang::cdiv(m, args.rows),
-                                    lang::cdiv(k, args.columns), words_of(args.columns));
-  check_apart(f, {"y", y}, {{"q", q}, {"sf", sf}});
+  const Tensor factors = check_cast_back(f, q, sf, y, args);
   if (q.numel() == 0) return;
   kernel()({factors.dtype(), y.dtype()}, {{"k", k}, {"rows", args.rows}, {"columns", args.columns}},
            q.device().kind)
