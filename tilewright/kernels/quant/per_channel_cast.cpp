@@ -162,12 +162,17 @@ void schedule_whole(Schedule& s, const Case& c) {
   s.set("whole", 1);
 }
 
-const Jit& kernel() {
-  static const Jit jit(define_kernel("per_channel_cast", dataflow)
-                           .schedule("cuda", schedule_whole)
-                           .when([](const Sizes& size) { return size("m") % kTile == 0; })
-                           .schedule("cuda", schedule_gpu));
-  return jit;
+KernelDef definition(int64_t whole_rows) {
+  return define_kernel("per_channel_cast", dataflow)
+      .schedule("cuda", schedule_whole)
+      .when([=](const Sizes& size) { return size("m") % whole_rows == 0; })
+      .schedule("cuda", schedule_gpu);
+}
+
+/// Words of factors have those of 4 groups, behind x zeros, which blocks without a row write.
+const Jit& kernel(bool words_have_more_rows_than_tiles) {
+  static const Jit jit(definition(kTile)), of_words(definition(4 * kTile));
+  return words_have_more_rows_than_tiles ? of_words : jit;
 }
 
 void run(const char* f, const Tensor& x, const Tensor& q, const Tensor& sf, bool turns,
@@ -203,15 +208,15 @@ void run(const char* f, const Tensor& x, const Tensor& q, const Tensor& sf, bool
   }
   check_apart(f, codes, {named_sf});
   if (q.numel() == 0) return;
-  const Kernel& compiled =
-      kernel()({x.dtype(), factors.dtype(), scaled ? x_factors.dtype() : f32},
-               {{"kind", static_cast<int64_t>(kind_of(o.round_sf, sf.dtype()))},
-                {"k", k},
-                {"rows", o.group},
-                {"x_columns", scaled ? o.x_columns : 0},
-                {"gathers", gathers},
-                {"turns", turns}},
-               x.device().kind);
+  const Kernel& compiled = kernel(sf.dtype() == i32 && 4 * o.group > kTile)(
+      {x.dtype(), factors.dtype(), scaled ? x_factors.dtype() : f32},
+      {{"kind", static_cast<int64_t>(kind_of(o.round_sf, sf.dtype()))},
+       {"k", k},
+       {"rows", o.group},
+       {"x_columns", scaled ? o.x_columns : 0},
+       {"gathers", gathers},
+       {"turns", turns}},
+      x.device().kind);
   const float least = least_or_default(o.least, f8_e4m3, sf.dtype());
   if (scaled && gathers) {
     return compiled.launch(stream, {x, x_factors, *o.index, q, factors, least});
