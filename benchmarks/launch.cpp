@@ -1,5 +1,6 @@
 // What a warm call from C++ costs the host on a GPU, beside the driver's own launch of the same
-// function with the same arguments. Prints a line of JSON for each case.
+// function with the same arguments; and what a function of the library costs. Prints a line of JSON
+// for each case.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include "tilewright/base/error.h"
 #include "tilewright/ir/text.h"
 #include "tilewright/jit/kernel.h"
+#include "tilewright/kernels/quant.h"
 
 namespace tw::cuda {
 namespace {
@@ -132,9 +134,24 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Times both in turns. `call` runs a kernel on the arguments of the case.
+/// Times both in turns.
+template <class Ours, class Bare>
+void compare(const char* name, Ours&& ours, Bare&& bare) {
+  batch(ours), batch(bare);
+  std::vector<double> ours_us, bare_us;
+  for (int i = 0; i < kBatches; ++i) {
+    ours_us.push_back(batch(ours));
+    bare_us.push_back(batch(bare));
+  }
+  std::printf(R"({"case": "%s", "us": %.4f, "bare_us": %.4f})"
+              "\n",
+              name, median(ours_us), median(bare_us));
+}
+
+/// `call` runs a kernel on the arguments of the case. The result launches the same bare.
 template <class Call>
-void measure(const char* name, const runtime::Artifact& artifact, const Call& call) {
+std::shared_ptr<BareLaunch> measure(const char* name, const runtime::Artifact& artifact,
+                                    const Call& call) {
   const auto kernel_with = [&](std::shared_ptr<runtime::Module> module) {
     auto content = std::make_shared<Kernel::Content>();
     content->loaded = std::make_unique<runtime::LoadedKernel>(artifact.metadata, std::move(module));
@@ -143,16 +160,8 @@ void measure(const char* name, const runtime::Artifact& artifact, const Call& ca
   const auto bare = std::make_shared<BareLaunch>(artifact);
   call(kernel_with(bare));
   const Kernel kernel = kernel_with(load_cubin(artifact));
-  const auto ours = [&] { call(kernel); };
-  batch(ours), batch(*bare);
-  std::vector<double> ours_us, bare_us;
-  for (int i = 0; i < kBatches; ++i) {
-    ours_us.push_back(batch(ours));
-    bare_us.push_back(batch(*bare));
-  }
-  std::printf(R"({"case": "%s", "us": %.4f, "bare_us": %.4f})"
-              "\n",
-              name, median(ours_us), median(bare_us));
+  compare(name, [&] { call(kernel); }, *bare);
+  return bare;
 }
 
 void run() {
@@ -162,8 +171,8 @@ void run() {
 
   const Tensor a1 = a.tensor(f32, 2048), b1 = b.tensor(f32, 2048), y1 = y.tensor(f32, 2048);
   const ir::Program add = ir::parse_program(kThreeTensors);
-  measure("three tensors", compile_program(add, target, nullptr),
-          [&](const Kernel& kernel) { kernel.launch({}, {a1, b1, y1}); });
+  const auto bare = measure("three tensors", compile_program(add, target, nullptr),
+                            [&](const Kernel& kernel) { kernel.launch({}, {a1, b1, y1}); });
 
   const Tensor a2(a.data(), f32, {64, 32}, a1.device()), y2(y.data(), f32, {64, 32}, a1.device());
   const ir::Program copy_box = ir::parse_program(kTwoDescriptors);
@@ -173,6 +182,12 @@ void run() {
   measure("two tensor descriptors",
           compile_source(source, std::move(metadata), copy_box, target_named(target), report),
           [&](const Kernel& kernel) { kernel.launch({}, {a2, y2}); });
+
+  // A function of the library, which checks its arguments and finds its kernel, beside the launch
+  // of the other kernel with three tensors.
+  const Tensor x(a.data(), bf16, {4, 1024}, a1.device()),
+      q(y.data(), f8_e4m3, {4, 1024}, a1.device()), sf(b.data(), f32, {4, 8}, a1.device());
+  compare("per_token_cast", [&] { kernels::per_token_cast(x, q, sf); }, *bare);
   require_success(driver(), driver().context_synchronize(), "waiting");
 }
 
