@@ -35,7 +35,7 @@ def same_bits(found: "torch.Tensor", wanted: "torch.Tensor") -> bool:
     if found.numel() == 0:  # of which strides may be anything
         return True
     return found.stride() == wanted.stride() and torch.equal(
-        found.cpu().contiguous().view(torch.uint8), wanted.contiguous().view(torch.uint8)
+        found.cpu().flatten().view(torch.uint8), wanted.flatten().view(torch.uint8)
     )
 
 
