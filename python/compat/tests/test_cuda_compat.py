@@ -76,7 +76,9 @@ def test_results_do_not_depend_on_the_number_of_cores() -> None:
     for num_sms in generate_num_sms(2):
         config.set_num_sms(num_sms)
         maps = moe.get_fused_mapping(idx, 9, 0, 16)
-        results.append((*maps[:7], moe.group_count(idx, 9), moe.aux_fi(idx, 9, 6)))
+        groups = idx.clone()
+        moe.inplace_unique_group_indices(groups, 72)
+        results.append((*maps[:7], moe.group_count(idx, 9), moe.aux_fi(idx, 9, 6), groups))
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             assert_equal(a, b)
