@@ -1,4 +1,5 @@
-// The scores of chosen experts are computed again, which takes less than keeping all of them.
+// Loops over the experts of a row have one store each, so that it is of vectors. Their boxes differ
+// where a loop must not become one with the one before: then scores are in the code once.
 #include "tilewright/kernels/moe/gate.h"
 
 #include <algorithm>
@@ -8,10 +9,47 @@
 
 namespace tw::kernels {
 
+ScoresOfRows::ScoresOfRows(int64_t rows, int64_t experts)
+    : rows_(rows),
+      experts_(experts),
+      strip_(4 * lists_of(experts)),
+      parts_(lang::cdiv(experts, strip_)),
+      all_(shared(f32, {rows, parts_ * strip_}, "all")) {}
+
+void ScoresOfRows::load(const Buffer& logits, const Expr& first) const {
+  parallel({parts_, rows_, strip_}, [&](Expr p, Expr i, Expr j) {
+    const Expr expert = p * strip_ + j;
+    all_(i, expert) = logits(first + i, expert);
+  });
+}
+
+void ScoresOfRows::replace(const std::function<Expr(const Expr&)>& score) const {
+  parallel({rows_, parts_ * strip_}, [&](Expr i, Expr expert) {
+    const Expr logit = let(all_(i, expert));
+    all_(i, expert) = select(isfinite(logit), score(logit), inf(f32));
+  });
+}
+
+void ScoresOfRows::each(const std::function<void(const Expr&, const Expr&, const Expr&)>& f) const {
+  parallel({parts_, rows_, strip_}, [&](Expr p, Expr i, Expr j) {
+    const Expr expert = p * strip_ + j;
+    f(i, expert, all_(i, expert));
+  });
+}
+
+Expr ScoresOfRows::key(const Expr& row, const Expr& expert, const Expr& bias) const {
+  const Expr worth = let(all_(row, expert));
+  return select(isfinite(worth), ordered_without_zeros(worth + bias + 0.0F), kNoKey);
+}
+
 void finish_gate(const GateRows& g, const Found& found,
                  const std::function<Expr(const Expr& i, const Expr& expert)>& score_of,
                  const std::function<Expr(const Expr& expert, const Expr& token)>& number) {
   const auto kind = [&](const Expr& i) { return g.kind(i, 0); };
+  parallel({g.rows, kMostChoices}, [&](Expr i, Expr r) {
+    device_assert(kind(i) < kFixed || found.keys(i, r) != kNoKey,
+                  g.function + ": a logit of this token isn't finite", {g.first + i});
+  });
   parallel({g.rows, 1}, [&](Expr i, Expr) {
     device_assert(kind(i) != kRouted || found.last(i, 0) > kOrderedMinusInfinity,
                   g.function + ": too few experts of this token have a key above -inf",

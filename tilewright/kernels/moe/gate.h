@@ -29,6 +29,27 @@ void finish_gate(const GateRows& g, const Found& found,
                  const std::function<Expr(const Expr& i, const Expr& expert)>& score,
                  const std::function<Expr(const Expr& expert, const Expr& token)>& number);
 
+/// What all experts of the rows of a block are worth, in shared memory.
+class ScoresOfRows {
+ public:
+  ScoresOfRows(int64_t rows, int64_t experts);
+  /// As the logits are.
+  void load(const Buffer& logits, const Expr& first) const;
+  /// Each by its score, inf where the logit isn't finite.
+  void replace(const std::function<Expr(const Expr& logit)>& score) const;
+  /// f(row of the block, expert, what it is worth)
+  void each(const std::function<void(const Expr&, const Expr&, const Expr&)>& f) const;
+  /// How many of them a row has, with those behind the last that make whole vectors.
+  int64_t columns() const { return parts_ * strip_; }
+  Expr operator()(const Expr& row, const Expr& expert) const { return all_(row, expert); }
+  /// By which experts are chosen: kNoKey where it isn't finite.
+  Expr key(const Expr& row, const Expr& expert, const Expr& bias) const;
+
+ private:
+  int64_t rows_, experts_, strip_, parts_;
+  Buffer all_;
+};
+
 struct GateSizes {
   int64_t tokens, experts, count, shared;  // count: of experts chosen for a token
 };

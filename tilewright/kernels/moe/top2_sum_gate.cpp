@@ -22,7 +22,12 @@ void dataflow(Builder& k) {
   const int64_t groups = k.constant("groups"), kept = k.constant("kept");  // 0: all are
   const auto scoring = static_cast<Scoring>(k.constant("scoring"));
   const int64_t rows = k.tunable("rows", 1);
-  const Search search{rows, e, count};
+  const Search search{rows,
+                      e,
+                      count,
+                      /*in_word=*/false,
+                      k.tunable("staged", 0) != 0,
+                      /*with_keys=*/true};
   const Buffer logits = k.input("logits", f32, {t, e});
   const Buffer bias = k.input("bias", f32, {e});
   const Buffer mask = k.input("mask", bool_, {k.dim("masks")});
@@ -42,31 +47,29 @@ void dataflow(Builder& k) {
       const Expr at = row + i;
       kind(i, j) = select(!mask(at) || at >= t, kMasked, select(fix(at), kFixed, kRouted));
     });
-    const auto logit_of = [&](const Expr& i, const Expr& expert) {
-      return let(select(kind(i, 0) >= kFixed, logits(row + i, expert), 0.0F));
-    };
 
-    // 1. What scores of a row have in common.
+    // 1. Scores of all experts, or what those of a row have in common.
+    const ScoresOfRows of_rows(rows, e);
+    of_rows.load(logits, row);
     Buffer largest, sum_of_row;
     if (scoring == Scoring::softmax) {
       const Buffer all = fragment(f32, {rows, e}, "all");
-      parallel({rows, e}, [&](Expr i, Expr expert) { all(i, expert) = logit_of(i, expert); });
+      parallel({rows, e}, [&](Expr i, Expr expert) { all(i, expert) = of_rows(i, expert); });
       const Tile most = max(value(all), 1);
       largest = most.fragment();
       sum_of_row = sum(exp(value(all) - most), 1).fragment();
+    } else {
+      of_rows.replace([&](const Expr& logit) { return score(scoring, logit); });
     }
-    const auto key_of = [&](const Expr& logit, const Expr& expert) {
-      return (scoring == Scoring::softmax ? logit : score(scoring, logit)) + bias(expert);
-    };
 
     // 2. The groups that stay, a bit each.
-    const Buffer stays = fragment(u32, {rows, 1}, "stays");
+    const Buffer stays = shared(u32, {rows, 1}, "stays");
     if (kept > 0) {
       const int64_t size = e / groups;
       const Buffer of_groups = fragment(f32, {rows, groups, size}, "of_groups");
       parallel({rows, groups, size}, [&](Expr i, Expr g, Expr j) {
         const Expr expert = g * size + j;
-        of_groups(i, g, j) = key_of(logit_of(i, expert), expert);
+        of_groups(i, g, j) = of_rows(i, expert) + bias(expert);
       });
       const Buffer sums = shared(f32, {rows, groups}, "sums");
       copy(group_scores(value(of_groups), 2).fragment(), sums);
@@ -78,33 +81,32 @@ void dataflow(Builder& k) {
       parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
         bits(i, r) = select(r < kept, Expr(uint32_t{1}) << cast(found(i, r), u32), uint32_t{0});
       });
-      reduce_bit_or(bits, stays, 1);
+      const Buffer all = fragment(u32, {rows, 1}, "all_bits");
+      reduce_bit_or(bits, all, 1);
+      copy(all, stays);
     }
 
     // 3. The best experts of these groups.
     const auto keys = [&](const Expr& i, const std::vector<Expr>& experts) {
       std::vector<Expr> all;
-      Expr finite = true;
       for (const Expr& expert : experts) {
-        const Expr logit = logit_of(i, expert);
-        finite = finite & isfinite(logit);
-        Expr key = ordered(key_of(logit, expert));
+        const Expr key = let(of_rows.key(i, expert, bias(expert)));
         if (kept > 0) {
           const Expr group = cast(expert / (e / groups), u32);
-          key = select((stays(i, 0) >> group & uint32_t{1}) != uint32_t{0}, key,
-                       kOrderedMinusInfinity);
+          all.push_back(select((stays(i, 0) >> group & uint32_t{1}) != uint32_t{0} || key == kNoKey,
+                               key, kOrderedMinusInfinity));
+        } else {
+          all.push_back(key);
         }
-        all.push_back(key);
       }
-      device_assert(finite, "top2_sum_gate: a logit of this token isn't finite", {row + i});
       return all;
     };
     const Found found = find_best(search, kMostChoices, keys);
 
     const auto score_of = [&](const Expr& i, const Expr& expert) {
-      const Expr logit = logits(row + i, expert);
-      if (scoring == Scoring::softmax) return exp(logit - largest(i, 0)) / sum_of_row(i, 0);
-      return score(scoring, logit);
+      const Expr worth = of_rows(i, expert);
+      if (scoring != Scoring::softmax) return worth;
+      return exp(worth - largest(i, 0)) / sum_of_row(i, 0);
     };
     const auto number = [&](const Expr& expert, const Expr& token) {
       return local.number(duplicates.physical(expert, token));
@@ -118,7 +120,7 @@ const Jit& kernel() {
   static const Jit jit(
       define_kernel("top2_sum_gate", dataflow).schedule("cuda", [](Schedule& s, const Case& c) {
         const Search search{1, c.constant("e"), c.constant("k")};
-        s.threads(128).set("rows", rows_of_block(search.lists()));
+        s.threads(128).set("rows", rows_of_block(search.lists())).set("staged", 1);
       }));
   return jit;
 }

@@ -20,7 +20,12 @@ void dataflow(Builder& k) {
   const Expr t = k.dim("t");
   const int64_t e = k.constant("e"), count = k.constant("k"), slots = count + k.constant("shared");
   const int64_t logical = e + slots - count, rows = k.tunable("rows", 1);
-  const Search search{rows, e, count};
+  const Search search{rows,
+                      e,
+                      count,
+                      /*in_word=*/false,
+                      k.tunable("staged", 0) != 0,
+                      /*with_keys=*/true};
   const Buffer logits = k.input("logits", f32, {t, e});
   const Buffer mask = k.input("mask", bool_, {k.dim("masks")});
   const Expr forces = k.dim("forces");
@@ -47,27 +52,28 @@ void dataflow(Builder& k) {
     });
 
     // 1. Scores of all experts, and the best of them.
+    const ScoresOfRows of_rows(rows, e);
+    of_rows.load(logits, row);
+    of_rows.replace([](const Expr& logit) { return sqrt_softplus(logit); });
+    of_rows.each([&](const Expr& i, const Expr& expert, const Expr& score) {
+      scores(row + i, expert) = select(kind(i, 0) >= kFixed, score, 0.0F);
+    });
+    const int64_t columns = of_rows.columns();
+    const Buffer biases = shared(f32, {2, columns}, "biases");
+    parallel({columns}, [&](Expr expert) { biases(0, expert) = bias(0, expert); });
+    parallel({1, columns}, [&](Expr, Expr expert) { biases(1, expert) = image_bias(0, expert); });
     const auto keys = [&](const Expr& i, const std::vector<Expr>& experts) {
+      const Expr is_image = let(cast(image(row + i), i64));
       std::vector<Expr> all;
-      Expr finite = true;
-      const Expr counts = let(kind(i, 0) >= kFixed), is_image = let(image(row + i));
       for (const Expr& expert : experts) {
-        const Expr logit = let(select(counts, logits(row + i, expert), 0.0F));
-        finite = finite & isfinite(logit);
-        const Expr score = let(sqrt_softplus(logit));
-        scores(row + i, expert) = select(counts, score, 0.0F);
-        const Expr b = select(is_image, image_bias(0, expert), bias(0, expert));
-        all.push_back(ordered(score + b));
+        all.push_back(of_rows.key(i, expert, biases(is_image, expert)));
       }
-      device_assert(finite, "moe_topk_gate_forward: a logit of this token isn't finite", {row + i});
       return all;
     };
     const Found found = find_best(search, kMostChoices, keys);
 
     // 2. The results of tokens with found or given experts, and of those without.
-    const auto score = [&](const Expr& i, const Expr& expert) {
-      return sqrt_softplus(logits(row + i, expert));
-    };
+    const auto score = [&](const Expr& i, const Expr& expert) { return of_rows(i, expert); };
     const auto number = [&](const Expr& expert, const Expr& token) {
       return duplicates.physical(expert, token);
     };
@@ -106,11 +112,12 @@ void dataflow(Builder& k) {
 }
 
 const Jit& kernel() {
-  static const Jit jit(define_kernel("moe_topk_gate_forward", dataflow)
-                           .schedule("cuda", [](Schedule& s, const Case& c) {
-                             const Search search{1, c.constant("e"), c.constant("k")};
-                             s.threads(128).set("rows", rows_of_block(search.lists()));
-                           }));
+  static const Jit jit(
+      define_kernel("moe_topk_gate_forward", dataflow)
+          .schedule("cuda", [](Schedule& s, const Case& c) {
+            const Search search{1, c.constant("e"), c.constant("k")};
+            s.threads(128).set("rows", rows_of_block(search.lists())).set("staged", 1);
+          }));
   return jit;
 }
 

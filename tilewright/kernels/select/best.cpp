@@ -158,7 +158,7 @@ bool Search::is_staged() const { return staged && !in_word && h > lists() && h <
 
 Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
   if (search.is_staged()) return find_staged(search, width, keys_of);
-  const auto [rows, h, count, in_word, staged] = search;
+  const auto [rows, h, count, in_word, staged, with_keys] = search;
   const int64_t lists = search.lists(), length = lang::cdiv(h, lists);
   const auto depth = static_cast<size_t>(std::min(length, count));
   std::vector<Buffer> keys, columns;
@@ -179,6 +179,8 @@ Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
   const Buffer best = fragment(i32, {rows, 1}, "best"), place = fragment(i32, {rows, 1}, "place");
   const Buffer found = fragment(i32, {rows, width}, "found");
   clear(found);
+  Buffer key_found;
+  if (with_keys) clear(key_found = fragment(i32, {rows, width}, "key_found"));
   const auto round = [&](Expr number) {
     reduce_max(keys[0], best, 1);
     if (in_word) {
@@ -194,6 +196,11 @@ Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
     }
     parallel({rows, width},
              [&](Expr i, Expr r) { found(i, r) = select(r == number, place(i, 0), found(i, r)); });
+    if (with_keys) {
+      parallel({rows, width}, [&](Expr i, Expr r) {
+        key_found(i, r) = select(r == number, best(i, 0), key_found(i, r));
+      });
+    }
     parallel({rows, lists}, [&](Expr i, Expr l) {
       const Expr taken =
           let(in_word ? keys[0](i, l) == best(i, 0) : columns[0](i, l) == place(i, 0));
@@ -207,7 +214,7 @@ Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
     });
   };
   in_rounds(count, round);
-  return {found, best};
+  return {found, best, key_found};
 }
 
 int64_t rows_of_block(int64_t lists) {

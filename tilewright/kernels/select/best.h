@@ -33,6 +33,8 @@ struct Search {
   /// For GPUs, changes no result: keys are made where their columns lie side by side, and handed on
   /// to lists through shared memory.
   bool staged = false;
+  /// The keys of results are asked for; a staged search has them anyway.
+  bool with_keys = false;
 
   /// lists_of(h), or one for each result.
   int64_t lists() const;
@@ -44,7 +46,7 @@ struct Search {
 struct Found {
   Buffer columns;  // [rows, width]: of the r-th best at r
   Buffer last;     // [rows, 1]: the key of the last
-  Buffer keys;     // [rows, width], of staged searches alone: the key of the r-th best at r
+  Buffer keys;     // [rows, width], where the search has them: the key of the r-th best at r
 };
 
 /// The keys of a row of the block in these columns, i32 above INT_MIN. Columns may be h or more:
