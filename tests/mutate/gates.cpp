@@ -206,6 +206,12 @@ void add_topk_gates(Cases& cases) {
       without([](MoeTopkGateArgs& a) {
         a.mask = nullptr, a.force_random = nullptr, a.fix_routing_mask = nullptr;
       });
+      // All scores are less with their biases than what stands behind the last expert without.
+      const Tensor low = p.input(f32, {e}, -3, -2);
+      without([&](MoeTopkGateArgs& a) {
+        a.mask = nullptr, a.force_random = nullptr, a.fix_routing_mask = nullptr;
+        a.bias = a.image_bias = &low;
+      });
     }
   });
   cases.last().facts = kOptional;
@@ -241,6 +247,9 @@ void add_topk_gates(Cases& cases) {
       const Tensor none = flags(p, t, 1, 1);
       run({.mask = &none});
       run({.fix_routing_mask = &fixed, .unmapped_topk_idx = &unmapped, .force_random = &forced});
+      // As many as are chosen, not all of one list.
+      assign(bias.slice(0, e - k, k), std::vector<double>(static_cast<size_t>(k), 0));
+      run({});
     }
   });
   // One of a block's tokens alone has none.
@@ -277,6 +286,19 @@ void add_topk_gates(Cases& cases) {
       run({.to_physical_map = &places, .logical_count = &counts, .force_random = &all});
       set(logits, t - 1, e - 1, INFINITY);
       run({});
+    }
+  });
+  cases.stops("moe_topk_gate_forward", "not finite", [](Place& p) {
+    for (const auto& [t, e, k] : kSizes) {
+      const Tensor images = flags(p, t, 0, 2), bias = p.input(f32, {e});
+      const auto run = [&, t = t, e = e, k = k](int64_t token, double wrong,
+                                                const MoeTopkGateArgs& args) {
+        const Tensor logits = p.input(f32, {t, e});
+        set(logits, token, e - 1, wrong);
+        moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}), args);
+      };
+      run(3, NAN, {.num_shared_experts = 1, .image_bias = &bias, .image_token_mask = &images});
+      run(4, -INFINITY, {.num_shared_experts = 1});
     }
   });
   for (const bool aux : {false, true}) {
@@ -411,6 +433,10 @@ void add_top2_gates(Cases& cases) {
         run(p, s, p.input(f32, {t, e}), least, {.mask = &none});
         run(p, s, p.input(f32, {t, e}), least,
             {.fix_routing_mask = &all, .unmapped_topk_idx = &given});
+        // As many as are chosen, of one group, not all of one list.
+        assign(least.slice(0, e - s.count, s.count),
+               std::vector<double>(static_cast<size_t>(s.count), 0));
+        run(p, s, p.input(f32, {t, e}), least, {});
       }
     });
     // One of a block's tokens alone has none.
@@ -440,8 +466,15 @@ void add_top2_gates(Cases& cases) {
           }
         }
         run(p, s, logits, all_of(p, e, -INFINITY), {});
-        set(logits, t - 1, e - 1, NAN);
-        run(p, s, logits, bias, {});
+        // In a group that doesn't stay, unless its scores are high by what isn't finite.
+        const int64_t size = e / s.groups;
+        assign(bias.slice(0, e - size, size), std::vector<double>(static_cast<size_t>(size), -9));
+        for (const auto& [token, wrong] :
+             {std::pair(t - 1, NAN), std::pair(int64_t{3}, -INFINITY)}) {
+          const Tensor some = p.input(f32, {t, e});
+          set(some, token, e - 1, wrong);
+          run(p, s, some, bias, {});
+        }
       }
     });
   }
