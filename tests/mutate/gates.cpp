@@ -466,9 +466,10 @@ void add_top2_gates(Cases& cases) {
           }
         }
         run(p, s, logits, all_of(p, e, -INFINITY), {});
-        // In a group that doesn't stay, unless its scores are high by what isn't finite.
+        // In a group that doesn't stay.
         const int64_t size = e / s.groups;
-        assign(bias.slice(0, e - size, size), std::vector<double>(static_cast<size_t>(size), -9));
+        assign(bias.slice(0, e - size, size),
+               std::vector<double>(static_cast<size_t>(size), -INFINITY));
         for (const auto& [token, wrong] :
              {std::pair(t - 1, NAN), std::pair(int64_t{3}, -INFINITY)}) {
           const Tensor some = p.input(f32, {t, e});
