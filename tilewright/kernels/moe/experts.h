@@ -14,28 +14,36 @@ namespace tw::kernels {
 struct Duplicates {
   /// Declares them as parameters, and the rank that begins with other duplicates than the next.
   explicit Duplicates(Builder& k) {
-    const Expr n = k.dim("mapped"), most = k.dim("duplicates");
-    places = k.input("to_physical_map", i32, {n, most});
-    counts = k.input("logical_count", i32, {n});
+    mapped_ = k.dim("mapped");
+    most_ = k.dim("duplicates");
+    places = k.input("to_physical_map", i32, {mapped_, most_});
+    counts = k.input("logical_count", i32, {mapped_});
     rank = k.scalar("ep_rank", i64);
-    exist = n > 0;
-    most_ = most;
+    exist = mapped_ > 0;
   }
 
-  /// The physical id for a token: tokens take turns with the duplicates.
+  /// The physical id of one of the logical experts for a token: tokens take turns with the
+  /// duplicates.
   Expr physical(const Expr& expert, const Expr& token) const {
-    const Expr count = let(if_else(exist, cast(counts(expert), i64), 1));
-    device_assert(1 <= count && count <= most_,
-                  "logical_count of this expert isn't a number of duplicates", {expert, count});
-    const Expr turn = (rank + token * 23333) % count;
-    return if_else(exist, cast(places(expert, turn), i64), expert);
+    Variable id = var(i64, expert);
+    if_(exist, [&] {
+      const Expr logical = let(expert);
+      assume(0 <= logical && logical < mapped_);
+      const Expr count = let(cast(counts(logical), i64));
+      device_assert(1 <= count && count <= most_,
+                    "logical_count of this expert isn't a number of duplicates", {logical, count});
+      const Expr turn = let((rank + token * 23333) % count);
+      assume(0 <= turn && turn < most_);
+      id = cast(places(logical, turn), i64);
+    });
+    return id;
   }
 
   Buffer places, counts;
   Expr rank, exist;
 
  private:
-  Expr most_;
+  Expr mapped_, most_;
 };
 
 /// Physical experts as one rank of tensor parallelism numbers them, see mask_indices_by_tp.

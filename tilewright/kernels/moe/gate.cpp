@@ -59,16 +59,21 @@ void finish_gate(const GateRows& g, const Found& found,
   const Buffer score = fragment(f32, {g.rows, kMostChoices}, "score");
   parallel({g.rows, kMostChoices}, [&](Expr i, Expr r) {
     const Expr token = g.first + i;
-    const Expr chosen = let(if_else(kind(i) == kFixed, g.unmapped(token, r), found.columns(i, r)));
-    const Expr counts = let(r < g.count && kind(i) >= kFixed);
-    device_assert(!counts || (0 <= chosen && chosen < g.experts),
-                  g.function + ": no such expert of this token", {token, chosen});
-    expert(i, r) = select(r < g.count, chosen, g.experts + r - g.count);
-    score(i, r) = if_else(counts, score_of(i, chosen), 0.0F);
+    Variable chosen = var(i64, cast(found.columns(i, r), i64));
+    if_(r < g.count && kind(i) == kFixed, [&] {
+      assume(token < g.unmapped.extent(0));  // it is there
+      const Expr given = let(g.unmapped(token, r));
+      device_assert(0 <= given && given < g.experts, g.function + ": no such expert of this token",
+                    {token, given});
+      chosen = given;
+    });
+    const Expr one = let(chosen);
+    expert(i, r) = g.slots == g.count ? one : select(r < g.count, one, g.experts + r - g.count);
+    score(i, r) = if_else(r < g.count, score_of(i, one), 0.0F);
   });
   const Buffer sum = denominator(value(score)).fragment();
   parallel({g.rows, kMostChoices}, [&](Expr i, Expr r) {
-    if_(r < g.slots && kind(i) != kForced, [&] {
+    if_(r < g.slots && (!g.forces || kind(i) != kForced), [&] {
       const Expr token = g.first + i, exists = let(kind(i) != kMasked);
       const auto store = [&](const Expr& id, const Expr& weight) {
         g.idx(token, r) = id;
@@ -77,6 +82,7 @@ void finish_gate(const GateRows& g, const Found& found,
       if_(
           exists,
           [&] {
+            assume(token < g.idx.extent(0));
             store(number(expert(i, r), token),
                   select(r < g.count, ieee::mul(score(i, r) / sum(i, 0), g.scale), 1.0F));
           },

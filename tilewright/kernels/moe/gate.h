@@ -19,6 +19,7 @@ struct GateRows {
   std::string function;  // for messages
   int64_t rows, experts, count, slots;
   Expr first, scale;
+  bool forces;  // whether some tokens may be kForced
   Buffer kind;  // i32 [rows, 1]
   Buffer unmapped, idx, weights;
 };

@@ -74,7 +74,7 @@ void dataflow(Builder& k) {
       const Buffer sums = shared(f32, {rows, groups}, "sums");
       copy(group_scores(value(of_groups), 2).fragment(), sums);
       const auto keys = [&](const Expr& i, const std::vector<Expr>& places) {
-        return std::vector<Expr>{ordered(sums(i, places[0]))};
+        return std::vector<Expr>{ordered_without_zeros(sums(i, places[0]) + 0.0F)};
       };
       const Buffer found = find_best({rows, groups, kept}, kMostChoices, keys).columns;
       const Buffer bits = fragment(u32, {rows, kMostChoices}, "bits");
@@ -111,7 +111,8 @@ void dataflow(Builder& k) {
     const auto number = [&](const Expr& expert, const Expr& token) {
       return local.number(duplicates.physical(expert, token));
     };
-    finish_gate({"top2_sum_gate", rows, e, count, slots, row, scale, kind, unmapped, idx, weights},
+    finish_gate({"top2_sum_gate", rows, e, count, slots, row, scale, /*forces=*/false, kind,
+                 unmapped, idx, weights},
                 found, score_of, number);
   });
 }

@@ -77,9 +77,9 @@ void dataflow(Builder& k) {
     const auto number = [&](const Expr& expert, const Expr& token) {
       return duplicates.physical(expert, token);
     };
-    finish_gate(
-        {"moe_topk_gate_forward", rows, e, count, slots, row, scale, kind, unmapped, idx, weights},
-        found, score, number);
+    finish_gate({"moe_topk_gate_forward", rows, e, count, slots, row, scale, /*forces=*/true, kind,
+                 unmapped, idx, weights},
+                found, score, number);
 
     // 3. Tokens that get any experts: slot r the c-th of those that the slots before it left. The
     // words depend on the token and the slot alone.
@@ -93,6 +93,7 @@ void dataflow(Builder& k) {
           const Expr all = let(select(duplicates.exist, total(0), static_cast<int32_t>(logical)));
           device_assert(all >= slots, "moe_topk_gate_forward: fewer experts than slots", {all});
           const auto words = philox(cast(duplicates.rank, u64), 0, cast((row + i) * 32 + r, u64));
+          assume(row + i < t);
           left(i, r) = cast(words[1] % cast(all - cast(r, i32), u32), i32);
           weights(row + i, r) = uniform(words[0]);
         });
@@ -103,6 +104,7 @@ void dataflow(Builder& k) {
           for (int64_t before = slots - 1; before-- > 0;) {
             if_(before < r && id >= left(i, before), [&] { id += 1; });
           }
+          assume(row + i < t);
           idx(row + i, r) = cast(id, i64);
           unmapped(row + i, r) = -1;
         });
