@@ -212,6 +212,14 @@ void add_topk_gates(Cases& cases) {
         a.mask = nullptr, a.force_random = nullptr, a.fix_routing_mask = nullptr;
         a.bias = a.image_bias = &low;
       });
+      // The best expert has no duplicate, which tokens that get any experts don't ask for.
+      const Tensor all_forced = flags(p, t, 0, 1);
+      assign(low.slice(0, 2, 1), {100});
+      assign(counts.slice(0, 2, 1), {0});
+      without([&](MoeTopkGateArgs& a) {
+        a.mask = nullptr, a.fix_routing_mask = nullptr, a.unmapped_topk_idx = nullptr;
+        a.bias = a.image_bias = &low, a.force_random = &all_forced;
+      });
     }
   });
   cases.last().facts = kOptional;
@@ -419,6 +427,9 @@ void add_top2_gates(Cases& cases) {
         without([](Top2SumGateArgs& a) { a.mask = nullptr; });
         without([](Top2SumGateArgs& a) { a.fix_routing_mask = nullptr; });
         without([](Top2SumGateArgs& a) { a.to_physical_map = nullptr, a.logical_count = nullptr; });
+        const Tensor none =
+            p.holding(i32, {e, 3}, std::vector<double>(static_cast<size_t>(e * 3), -2));
+        without([&](Top2SumGateArgs& a) { a.tp_rank = 0, a.to_physical_map = &none; });
         const Tensor zeros = all_of(p, e, -0.0);
         for (const Tensor& keys : many_keys(p, t, e)) run(p, s, keys, zeros, {});
         if (form.grouped) run(p, s, lone_scores(p, e, groups, kept), zeros, {});
