@@ -300,6 +300,18 @@ TEST(NormalizeWeight, IsBitwiseTheReference) {
   expect_normalized(random_tensor(f32, {0, 8}, 3, 0, 1), Where::twin);
 }
 
+TEST(NormalizeWeight, WorksInPlace) {
+  for (const Where where : {Where::cpu, Where::twin}) {
+    for (const int64_t k : {1, 2, 6, 32, 40}) {
+      const OwnedTensor w = random_tensor(f32, {70, k}, 3, 0, 1), d(f32, {70});
+      const Normalized wanted = normalize(w, where, true);
+      kernels::normalize_weight(on(where, w), on(where, d), on(where, w), {.wide_rows = true});
+      EXPECT_EQ(floats(d), wanted.denominator) << name_of(where) << ", " << k;
+      EXPECT_EQ(floats(w), wanted.weights) << name_of(where) << ", " << k;
+    }
+  }
+}
+
 TEST(NormalizeWeight, OfSpecialWeights) {
   for (const Where where : {Where::cpu, Where::twin}) {
     expect_normalized(

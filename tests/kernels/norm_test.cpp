@@ -199,6 +199,31 @@ TEST(Norms, NoColumns) {
   kernels::softmax(x, 1.0F, y);
 }
 
+TEST(Norms, WorkInPlace) {
+  for (const Where where : {Where::cpu, Where::twin}) {
+    for (const DType dtype : {f32, bf16}) {
+      for (const int64_t h : {1, 21, 128, 300, 513}) {
+        const OwnedTensor given = random_tensor(dtype, {7, h}, 1), w = random_tensor(f32, {h}, 2),
+                          b = random_tensor(f32, {h}, 3), x(dtype, {7, h}), y(dtype, {7, h});
+        const auto same = [&](const char* what, const auto& run) {
+          test::assign(x, values(given));
+          run(on(where, x), on(where, y));
+          run(on(where, x), on(where, x));
+          test::expect_same(x, values(y), format("{}: {} {}", name_of(where), what, given));
+        };
+        same("rms_norm", [&](const Tensor& from, const Tensor& to) {
+          kernels::rms_norm(from, on(where, w), 1e-6F, to);
+        });
+        same("layer_norm", [&](const Tensor& from, const Tensor& to) {
+          kernels::layer_norm(from, on(where, w), on(where, b), 1e-5F, to);
+        });
+        same("softmax",
+             [&](const Tensor& from, const Tensor& to) { kernels::softmax(from, 1.5F, to); });
+      }
+    }
+  }
+}
+
 TEST(RmsNorm, WorksInPlace) {
   const OwnedTensor x = random_tensor(f32, {5, 70}, 1), w = random_tensor(f32, {70}, 2);
   const auto wanted = reference::rms_norm(values(x), values(w), 1e-6F);
