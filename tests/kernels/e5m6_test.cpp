@@ -295,6 +295,8 @@ TEST(E5m6, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(cast(x, x, sf), "per_token_cast_to_e5m6: q is f32 [4, 64], it must be u8");
   EXPECT_EQ(cast(OwnedTensor(f32, {4, 60}), q, sf),
             "per_token_cast_to_e5m6: x is f32 [4, 60], its rows must be a multiple of 8");
+  EXPECT_EQ(cast(OwnedTensor(f32, {4, 0}), OwnedTensor(u8, {4, 0}), sf),
+            "per_token_cast_to_e5m6: x is f32 [4, 0], its rows must have at least one element");
   EXPECT_EQ(cast(OwnedTensor(f32, {4, 56}), q, sf),
             "per_token_cast_to_e5m6: q is u8 [4, 96], it must be [4, 84] 12 bits for each of x");
   EXPECT_EQ(cast(x, q, words),

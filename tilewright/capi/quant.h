@@ -45,8 +45,8 @@ tw_status tw_per_token_cast_with_precomputed_sf(const tw_tensor* x, const tw_ten
                                                 tw_stream stream);
 
 /// q, sf = x as codes of 12 bits, eight in three words, a factor for each row: a sign, 5 bits of
-/// exponent, 6 of mantissa. x: [m, k] f32 or bf16, k a multiple of 8; q: [m, 3 k / 2] u8, rows at
-/// multiples of 4 bytes; sf: factors, f32 or exponents, of [m, 1] blocks.
+/// exponent, 6 of mantissa. x: [m, k] f32 or bf16, k a multiple of 8 above 0; q: [m, 3 k / 2] u8,
+/// rows at multiples of 4 bytes; sf: factors, f32 or exponents, of [m, 1] blocks.
 tw_status tw_per_token_cast_to_e5m6(const tw_tensor* x, const tw_tensor* q, const tw_tensor* sf,
                                     bool round_sf, tw_stream stream);
 

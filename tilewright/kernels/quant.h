@@ -60,8 +60,8 @@ void per_token_cast_with_precomputed_sf(const Tensor& x, const Tensor& sf, const
 /// the f32, with one more if it is odd, are above 2^16: to the nearest even, but for magnitudes
 /// below 2^-14, where those are not the bits that were cut. NaN becomes 0x7FF. Eight codes
 /// are three words, the first code on top.
-/// x: [m, k] f32 or bf16, k a multiple of 8; q: [m, 3 k / 2] u8, rows at multiples of 4 bytes;
-/// sf: factors, f32 or exponents, of [m, 1] blocks.
+/// x: [m, k] f32 or bf16, k a multiple of 8 above 0; q: [m, 3 k / 2] u8, rows at multiples of 4
+/// bytes; sf: factors, f32 or exponents, of [m, 1] blocks.
 void per_token_cast_to_e5m6(const Tensor& x, const Tensor& q, const Tensor& sf,
                             bool round_sf = false, Stream stream = {});
 

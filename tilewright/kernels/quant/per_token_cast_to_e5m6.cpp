@@ -102,6 +102,7 @@ void per_token_cast_to_e5m6(const Tensor& x, const Tensor& q, const Tensor& sf, 
   const Named from{"x", x}, codes{"q", q}, named_sf{"sf", sf};
   check_rank(f, from, 2);
   check_dtype(f, from, {f32, bf16});
+  check_columns(f, from);  // without, a row has no largest magnitude
   const int64_t m = x.dim(0), k = x.dim(1);
   TW_REQUIRE(k % kCodesTogether == 0, "{}: x is {}, its rows must be a multiple of 8", f, x);
   const Tensor words = as_words(f, codes);
