@@ -13,19 +13,22 @@ namespace {
 
 constexpr int64_t kMostElements = 1 << 15;  // of a block that is held
 constexpr int64_t kCodes = 8;               // that make a word of x, and two of the result
+constexpr int64_t kPiece = 16;              // codes of a thread and row
 constexpr int64_t kWholeRows = 128;         // a multiple of the rows of most tiles
 constexpr int32_t kRoom = 6;                // 2^6 times the largest e2m1 is e4m3,
 constexpr int32_t kBelow = 5;               // and so is 2^-5 times the smallest
 
 // A tile has some blocks of the result, each of some blocks of x, of which only factors need to
-// meet. Outside of x there are none.
+// meet. Outside of x there are none. Blocks of x are cut into pieces, of which each thread that has
+// one loads the factor: they become 16 bytes of q, next to those that the next thread writes.
 void dataflow(Builder& k, const Case& c) {
   const DType x_sf_dtype = c.dtype(0), sf_dtype = c.dtype(1);
   const int64_t width = k.constant("k");
   const int64_t x_rows = k.constant("x_rows"), x_columns = k.constant("x_columns");
   const int64_t rows = k.constant("rows"), columns = k.constant("columns");
   const int64_t strips = k.tunable("strips", 1), together = k.tunable("together", 1);  // of a tile
-  const int64_t inner_m = rows / x_rows, inner_k = columns / x_columns;
+  const int64_t piece = std::min(x_columns, kPiece), pieces = x_columns / piece;       // of a block
+  const int64_t inner_m = rows / x_rows, inner_k = columns / piece;
   const Expr m = k.dim("m");
   const Expr x_blocks = cdiv(m, x_rows);
   // Words of x and q, where all rows have whole ones, or elements.
@@ -44,13 +47,13 @@ void dataflow(Builder& k, const Case& c) {
     if (k.tunable("whole", 0) != 0) assume((strip0 + strips) * rows <= m);
     const Extents blocks = {strips, inner_m, together, inner_k};
     const auto x_row = [&](const Expr& t, const Expr& r) { return (strip0 + t) * inner_m + r; };
-    const auto x_column = [&](const Expr& s, const Expr& i) { return (first + s) * inner_k + i; };
-    const Extents box = {strips, inner_m, x_rows, together, inner_k, x_columns / run};
+    const auto x_piece = [&](const Expr& s, const Expr& i) { return (first + s) * inner_k + i; };
+    const Extents box = {strips, inner_m, x_rows, together, inner_k, piece / run};
     const auto row = [&](const Expr& t, const Expr& r, const Expr& i) {
       return x_row(t, r) * x_rows + i;
     };
     const auto column = [&](const Expr& s, const Expr& b, const Expr& j) {
-      return x_column(s, b) * (x_columns / run) + j;
+      return x_piece(s, b) * (piece / run) + j;
     };
     const Buffer v = fragment(x.dtype(), box, "v");
     parallel(box, [&](Expr t, Expr r, Expr i, Expr s, Expr b, Expr j) {
@@ -59,7 +62,7 @@ void dataflow(Builder& k, const Case& c) {
     const Buffer e = fragment(i32, blocks, "e"),
                  most = fragment(i32, {strips, 1, together, 1}, "most");
     parallel(blocks, [&](Expr t, Expr r, Expr s, Expr i) {
-      e(t, r, s, i) = x_sf.load_exponent(x_row(t, r), x_column(s, i));
+      e(t, r, s, i) = x_sf.load_exponent(x_row(t, r), x_piece(s, i) / pieces);
     });
     reduce(ReduceKind::max, e, most, {1, 3});
     const Buffer shared_e = fragment(i32, {strips, together}, "shared_e");
@@ -69,10 +72,10 @@ void dataflow(Builder& k, const Case& c) {
     });
     const auto distance = [&](const Expr& t, const Expr& r, const Expr& s, const Expr& i) {
       const Expr d = e(t, r, s, i) - shared_e(t, s);
-      device_assert(
-          d >= -kBelow || x_row(t, r) >= x_blocks || x_column(s, i) >= cdiv(width, x_columns),
-          "per_block_cast_lossless: factors of a block are too far apart",
-          {e(t, r, s, i), shared_e(t, s)});
+      device_assert(d >= -kBelow || x_row(t, r) >= x_blocks ||
+                        x_piece(s, i) >= cdiv(width, x_columns) * pieces,
+                    "per_block_cast_lossless: factors of a block are too far apart",
+                    {e(t, r, s, i), shared_e(t, s)});
       return d;
     };
     if (in_words) {
