@@ -146,5 +146,5 @@ def moe_topk_gate_backward(
 
 
 def _check_rank(name: str, ep_rank: int) -> None:
-    fits = -(2**31) <= ep_rank < 2**31
-    require(fits, f"{name}: ep_rank is {ep_rank}, which needs more than 32 bits")
+    if not -(2**31) <= ep_rank < 2**31:
+        raise AssertionError(f"{name}: ep_rank is {ep_rank}, which needs more than 32 bits")

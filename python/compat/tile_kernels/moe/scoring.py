@@ -17,7 +17,7 @@ class ScoringFunc(IntEnum):
     @classmethod
     def from_str(cls, label: str) -> ScoringFunc:
         """The member of that name, in any case."""
-        for member in cls:
-            if str(member) == label.lower():
-                return member
+        member = cls.__members__.get(label.upper())
+        if member is not None:
+            return member
         raise ValueError(f"scoring function {label!r} is none of {', '.join(map(str, cls))}")

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from .. import _native
-from .._native import require
 
 NAME = "batched_transpose_weight_sf"
 
@@ -27,10 +26,13 @@ def batched_transpose_weight_sf(
 
 def _check_out(name: str, t: Tensor, sf: Tensor, length: int, factors: int, turned: bool) -> None:
     """A given result lies like those that a call makes, also where a size is 1."""
-    require(isinstance(t, Tensor), f"{NAME}: {name} is {type(t).__name__}, it must be a tensor")
+    if not isinstance(t, Tensor):
+        raise AssertionError(f"{NAME}: {name} is {type(t).__name__}, it must be a tensor")
     strides = (length, 1) if turned else (1, length)
     if sf.dim() == 3:
         strides = (-(-factors // 4) * length, *strides)
-    require(t.stride() == strides, f"{NAME}: {name} has strides {t.stride()}, not {strides}")
+    if t.stride() != strides:
+        raise AssertionError(f"{NAME}: {name} has strides {t.stride()}, not {strides}")
     at = t.data_ptr()
-    require(at % 32 == 0, f"{NAME}: {name} begins at {at:#x}, which is no multiple of 32")
+    if at % 32 != 0:
+        raise AssertionError(f"{NAME}: {name} begins at {at:#x}, which is no multiple of 32")

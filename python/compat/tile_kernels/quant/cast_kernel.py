@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from .. import _native
-from .._native import require
 
 _NAMES = {
     torch.float32: "f32",
@@ -19,8 +18,10 @@ def cast(x: Tensor, dtype: torch.dtype, stochastic_rounding: bool = False) -> Te
     """x in another dtype, to the nearest even; e4m3 and e5m2 saturate. With stochastic_rounding up
     or down at random, as often as the value demands: f32 to bf16 and to e4m3, bf16 to e4m3."""
     for name, given in (("x", x.dtype), ("dtype", dtype)):
-        require(given in _NAMES, f"cast: {name} is {given}, it must be one of {[*_NAMES]}")
-    strides = [*x.stride()]
-    require(x.is_contiguous(), f"cast: x is {[*x.shape]} with strides {strides}, not contiguous")
+        if given not in _NAMES:
+            raise AssertionError(f"cast: {name} is {given}, it must be one of {[*_NAMES]}")
+    if not x.is_contiguous():
+        says = f"cast: x is {[*x.shape]} with strides {[*x.stride()]}"
+        raise AssertionError(f"{says}, not contiguous")
     convert = _native.quant.stochastic_cast if stochastic_rounding else _native.quant.cast
     return convert(x, _NAMES[dtype])

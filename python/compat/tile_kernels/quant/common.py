@@ -97,15 +97,20 @@ def least_amax(name: str, fmt: str, use_e4m3_sf: bool = False, has_e5m6: bool = 
     have, can't be set: 0 stands for it."""
     if has_e5m6 and fmt == "e5m6":
         return 0.0
-    require(fmt in ("e4m3", "e2m1"), f"{name}: fmt is {fmt!r}, it must be 'e4m3' or 'e2m1'")
+    if fmt not in ("e4m3", "e2m1"):
+        raise AssertionError(f"{name}: fmt is {fmt!r}, it must be 'e4m3' or 'e2m1'")
     return config.get_amax_clamp_for_quant(fmt, use_e4m3_sf)
 
 
 def check_hidden(name: str, x: Tensor | QuantTensor, multiple: int = 64) -> None:
     """Operators take rows of a multiple of so many elements."""
     data = x[0] if isinstance(x, tuple) else x
-    require(data.dim() == 2, f"{name}: x is {[*data.shape]}, it must be [m, k]")
-    k = get_logical_hidden(data.shape[1], data.dtype)
+    shape = data.shape
+    if len(shape) != 2:
+        raise AssertionError(f"{name}: x is {[*shape]}, it must be [m, k]")
+    if shape[1] % multiple == 0:
+        return
+    k = get_logical_hidden(shape[1], data.dtype)
     fits = k % multiple == 0
     require(fits, f"{name}: x has {k} columns, they must be a multiple of {multiple}")
 
@@ -113,7 +118,8 @@ def check_hidden(name: str, x: Tensor | QuantTensor, multiple: int = 64) -> None
 def check_given_sf(name: str, sf: Tensor, use_e4m3_sf: bool = False) -> None:
     """Factors that a caller gives have the dtype that the flags say."""
     dtype = torch.float8_e4m3fn if use_e4m3_sf else torch.float32
-    require(sf.dtype == dtype, f"{name}: sf is {sf.dtype}, it must be {dtype}")
+    if sf.dtype != dtype:
+        raise AssertionError(f"{name}: sf is {sf.dtype}, it must be {dtype}")
 
 
 def get_cast_input_and_config(

@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from .. import _native
-from .._native import require
 from .common import check_given_sf, check_hidden, least_amax
 from .types import QuantTensor
 
@@ -79,16 +78,17 @@ def per_token_cast_with_precomputed_sf(
     """The codes alone, by factors that are given: x * (1 / sf)."""
     name = "per_token_cast_with_precomputed_sf"
     _check_plain(name, x, x_block_size)
-    require(
-        not use_tma_aligned_col_major_sf and not use_packed_ue8m0,
-        f"{name}: sf must be row-major and unpacked",
-    )
-    require(not (round_sf and use_e4m3_sf), f"{name}: round_sf and use_e4m3_sf exclude each other")
+    if use_tma_aligned_col_major_sf or use_packed_ue8m0:
+        raise AssertionError(f"{name}: sf must be row-major and unpacked")
+    if round_sf and use_e4m3_sf:
+        raise AssertionError(f"{name}: round_sf and use_e4m3_sf exclude each other")
     check_given_sf(name, sf, use_e4m3_sf)
     return _native.quant.per_token_cast_with_precomputed_sf(x, fmt, num_per_channels, sf, out=out)
 
 
 def _check_plain(name: str, x: Tensor, x_block_size: None) -> None:
-    require(isinstance(x, Tensor), f"{name}: x must be a tensor, it is {type(x).__name__}")
-    require(x_block_size is None, f"{name}: x_block_size is {x_block_size}, it must be None")
+    if not isinstance(x, Tensor):
+        raise AssertionError(f"{name}: x must be a tensor, it is {type(x).__name__}")
+    if x_block_size is not None:
+        raise AssertionError(f"{name}: x_block_size is {x_block_size}, it must be None")
     check_hidden(name, x)
