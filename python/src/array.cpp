@@ -51,12 +51,19 @@ std::string class_name(nb::handle object) { return str(object.type().attr("__nam
   throw Unusable{PyExc_TypeError, "is of dtype " + dtype + ", which tilewright doesn't have"};
 }
 
+thread_local bool without_gradients = false;
+
+bool is_refused(nb::handle object) { return !without_gradients && requires_grad(object); }
+
 bool is_numpy(nb::handle object) {
   return object.type().is(numpy().ndarray) ||
          PyObject_IsInstance(object.ptr(), numpy().ndarray.ptr()) == 1;
 }
 
 }  // namespace
+
+WithoutGradients::WithoutGradients() : before_(without_gradients) { without_gradients = true; }
+WithoutGradients::~WithoutGradients() { without_gradients = before_; }
 
 Borrowed::Borrowed(nb::handle object) {
   if (is_numpy(object)) {
@@ -137,7 +144,7 @@ bool Borrowed::from_framework(nb::handle object) {
   const dlpack::DLPackExchangeAPI* exchange = exchange_of(object);
   const std::optional<Tensor> view =
       exchange != nullptr ? exchange_view(*exchange, object) : torch_view(object);
-  if (!view || requires_grad(object)) return false;
+  if (!view || is_refused(object)) return false;
   tensor_ = *view;
   return true;
 }
@@ -156,7 +163,9 @@ bool wants_stream(nb::handle object) {
 
 bool Borrowed::from_dlpack(nb::handle object) {
   if (!nb::hasattr(object, "__dlpack__")) return false;
-  const nb::object method = object.attr("__dlpack__");
+  nb::object source = nb::borrow(object);
+  if (without_gradients && requires_grad(object)) source = object.attr("detach")();
+  const nb::object method = source.attr("__dlpack__");
   nb::object capsule;
   nb::dict keywords;
   if (wants_stream(object)) keywords["stream"] = 1;

@@ -29,6 +29,19 @@ struct Unusable {
   std::string reason;
 };
 
+/// While it lives, tensors with gradients are taken as if they had none; else they are refused,
+/// since results of ours have none. Of this thread.
+class WithoutGradients {
+ public:
+  WithoutGradients();
+  ~WithoutGradients();
+  WithoutGradients(const WithoutGradients&) = delete;
+  WithoutGradients& operator=(const WithoutGradients&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// The memory of an array, held until this is destroyed (which needs the GIL).
 class Borrowed {
  public:

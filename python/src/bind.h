@@ -21,6 +21,7 @@ using Dtype = std::optional<std::string>;
 void bind_activation(nb::module_& m);
 void bind_attention(nb::module_& m);
 void bind_bench(nb::module_& m);
+void bind_detached(nb::module_& m);
 void bind_elementwise(nb::module_& m);
 void bind_gather(nb::module_& m);
 void bind_gemm(nb::module_& m);

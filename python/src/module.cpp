@@ -68,6 +68,7 @@ NB_MODULE(_tilewright, m) {
   bind_activation(m);
   bind_attention(m);
   bind_bench(m);
+  bind_detached(m);
   bind_elementwise(m);
   bind_gather(m);
   bind_gemm(m);

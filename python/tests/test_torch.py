@@ -5,6 +5,7 @@ import pytest
 import reference
 
 import tilewright as tw
+from tilewright._tilewright import detached
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -90,6 +91,49 @@ program "twice" {
 def test_a_tensor_that_needs_its_gradient_is_refused_by_torch() -> None:
     with pytest.raises(BufferError, match="detach"):
         tw.softmax(random(2, 3).requires_grad_())
+
+
+def test_a_detached_function_takes_it_and_names_what_is_wrong() -> None:
+    softmax = detached(tw.softmax, AssertionError)
+    x, out = random(2, 3), torch.zeros(2, 3)
+    wanted = tw.softmax(x)
+    assert torch.equal(softmax(x.requires_grad_(), out=out), wanted)
+    assert softmax(x, out=out) is out
+    with pytest.raises(AssertionError, match="softmax: x is of type list") as error:
+        softmax([x])
+    assert isinstance(error.value.__cause__, TypeError)
+    with pytest.raises(AssertionError, match="incompatible function arguments"):
+        softmax(x, scale=1.0, nothing=2)
+    with pytest.raises(BufferError, match="detach"):
+        tw.softmax(x)  # which stays as it is
+
+
+def test_a_detached_function_passes_other_errors_on() -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("key")
+
+    with pytest.raises(KeyError, match="key"):
+        detached(fail, AssertionError)(1, two=2)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (2, 3, 4), (5,), ()])
+def test_results_are_memory_of_torch_itself(shape: tuple[int, ...]) -> None:
+    x = random(*shape)
+    y = tw.relu(x)
+    assert y.untyped_storage().resizable()  # unlike what came through DLPack
+    assert y.shape == x.shape and y.stride() == x.stride()
+    assert y.untyped_storage().nbytes() == 4 * x.numel()
+
+
+def test_results_of_every_dtype_are_those_of_torch() -> None:
+    x = random(4, 64)
+    names = {"f64": "float64", "f16": "float16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+    for short, name in names.items():
+        dtype = getattr(torch, name)
+        found = tw.cast(x, short)
+        assert found.dtype == dtype
+        assert found.untyped_storage().resizable()
+        assert torch.equal(found.double(), x.to(dtype).double())
 
 
 def test_a_tensor_without_memory_is_refused_by_torch() -> None:
