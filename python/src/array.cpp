@@ -9,6 +9,7 @@
 #include "exchange.h"
 #include "numpy.h"
 #include "tilewright/base/error.h"
+#include "torch_memory.h"
 
 namespace tw::python {
 namespace {
@@ -216,7 +217,7 @@ void Borrowed::reinterpret(DType dtype) {
 Framework::Framework(nb::handle example, Device device) : example_(example), device_(device) {
   if (is_numpy(example)) return;
   exchange_ = exchange_of(example);
-  is_torch_ = exchange_ == nullptr && device.kind != DeviceKind::cpu && torch_view(example);
+  is_torch_ = (exchange_ != nullptr || device.kind != DeviceKind::cpu) && python::is_torch(example);
 }
 
 // The module that an example belongs to; numpy's arrays and mere buffers have none here.
@@ -266,6 +267,11 @@ nb::object empty_numpy(DType dtype, const Shape& shape) {
 Framework::Made Framework::empty_own(DType dtype, const Shape& shape) const {
   TW_REQUIRE(exchange_ != nullptr || is_torch_,
              "outputs on {} of arrays that aren't torch's can't be allocated; pass out", device_);
+  if (is_torch_) {
+    if (auto made = torch_memory(dtype, shape, device_)) {
+      return {std::move(made->object), Tensor(made->data, dtype, shape, device_), {}};
+    }
+  }
   nb::object made = exchange_ != nullptr ? exchange_empty(*exchange_, dtype, shape, device_)
                                          : torch_empty(dtype, shape, device_);
   const Tensor memory =
@@ -306,6 +312,11 @@ Framework::Made Framework::empty(DType dtype, const Shape& shape, bool raw_bits)
 
 Framework::Made Framework::empty_columns(DType dtype, int64_t m, int64_t n, int64_t pitch,
                                          bool raw_bits) const {
+  if (is_torch_ && device_.kind != DeviceKind::cpu) {
+    if (auto made = torch_memory(dtype, {n, pitch}, device_, m)) {
+      return {std::move(made->object), Tensor(made->data, dtype, {m, n}, {1, pitch}, device_), {}};
+    }
+  }
   if (exchange_ != nullptr && device_.kind != DeviceKind::cpu) {
     nb::object made = exchange_empty(*exchange_, dtype, {n, pitch}, device_, m);
     const Tensor memory = exchange_view(*exchange_, made).value();

@@ -99,7 +99,7 @@ class Framework {
   nb::handle example_;
   Device device_;
   const dlpack::DLPackExchangeAPI* exchange_ = nullptr;
-  bool is_torch_ = false;  // on a GPU, without exchange table
+  bool is_torch_ = false;  // with exchange table, or on a GPU
 };
 
 }  // namespace tw::python

@@ -173,10 +173,14 @@ Shape shape_of(nb::handle numbers) {
 
 }  // namespace
 
+bool is_torch(nb::handle array) {
+  const Torch* t = torch();
+  return t != nullptr && PyObject_IsInstance(array.ptr(), t->tensor.ptr()) == 1;
+}
+
 std::optional<Tensor> torch_view(nb::handle array) {
   const Torch* t = torch();
-  if (t == nullptr || PyObject_IsInstance(array.ptr(), t->tensor.ptr()) != 1 ||
-      !nb::cast<bool>(array.attr("is_cuda"))) {
+  if (!is_torch(array) || !nb::cast<bool>(array.attr("is_cuda"))) {
     return {};
   }
   const nb::object own = array.attr("dtype");

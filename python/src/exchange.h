@@ -32,6 +32,9 @@ nb::object exchange_empty(const dlpack::DLPackExchangeAPI& api, DType dtype, con
 /// The framework's current stream on a device.
 Stream exchange_stream(const dlpack::DLPackExchangeAPI& api, Device device);
 
+/// Whether it is a tensor of torch.
+bool is_torch(nb::handle array);
+
 /// The same three by torch's attributes. `view` gives nothing for an array that isn't a tensor of
 /// torch on a GPU.
 std::optional<Tensor> torch_view(nb::handle array);

@@ -1,0 +1,118 @@
+#include "torch_memory.h"
+
+#include <algorithm>
+#include <array>
+
+#include <dlfcn.h>
+
+#include "tilewright/base/format.h"
+
+namespace tw::python {
+namespace {
+
+constexpr std::pair<Scalar, const char*> kNames[] = {
+    {Scalar::boolean, "bool"},     {Scalar::i8, "int8"},
+    {Scalar::i16, "int16"},        {Scalar::i32, "int32"},
+    {Scalar::i64, "int64"},        {Scalar::u8, "uint8"},
+    {Scalar::u16, "uint16"},       {Scalar::u32, "uint32"},
+    {Scalar::u64, "uint64"},       {Scalar::f16, "float16"},
+    {Scalar::bf16, "bfloat16"},    {Scalar::f32, "float32"},
+    {Scalar::f64, "float64"},      {Scalar::e4m3, "float8_e4m3fn"},
+    {Scalar::e5m2, "float8_e5m2"},
+};
+
+/// Of torch/csrc/inductor/aoti_torch/c/shim.h, whose functions keep their meaning from release to
+/// release and return 0 or fail; and of torch/csrc/autograd/python_variable.h. A tensor is an
+/// at::Tensor* here.
+struct Api {
+  int32_t (*empty_strided)(int64_t rank, const int64_t* sizes, const int64_t* strides,
+                           int32_t dtype, int32_t device_type, int32_t device, void** made);
+  int32_t (*reinterpret)(void* tensor, int64_t rank, const int64_t* sizes, const int64_t* strides,
+                         int64_t offset, void** made);
+  int32_t (*data)(void* tensor, void** address);
+  int32_t (*destroy)(void* tensor);
+  PyObject* (*wrap)(const void* tensor);  // THPVariable_Wrap(const at::TensorBase&)
+  int32_t cpu, cuda;
+  std::array<int32_t, kScalarCount> dtypes;  // -1: none
+};
+
+template <class F>
+bool find(void* library, const std::string& name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name.c_str()));
+  return function != nullptr;
+}
+
+/// The number that a function without arguments gives, -1 without that function.
+int32_t number(void* library, const std::string& name) {
+  int32_t (*function)() = nullptr;
+  return find(library, name, function) ? function() : -1;
+}
+
+std::optional<Api> load() {
+  void* core = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
+  void* python = dlopen("libtorch_python.so", RTLD_NOW | RTLD_NOLOAD);
+  if (core == nullptr || python == nullptr) return {};
+  Api api{};
+  const std::string of = "aoti_torch_";
+  api.cpu = number(core, of + "device_type_cpu");
+  api.cuda = number(core, of + "device_type_cuda");
+  api.dtypes.fill(-1);
+  for (const auto& [scalar, name] : kNames) {
+    api.dtypes[static_cast<size_t>(scalar)] = number(core, of + "dtype_" + name);
+  }
+  const bool complete = find(core, of + "empty_strided", api.empty_strided) &&
+                        find(core, of + "_reinterpret_tensor", api.reinterpret) &&
+                        find(core, of + "get_data_ptr", api.data) &&
+                        find(core, of + "delete_tensor_object", api.destroy) &&
+                        find(python, "_Z16THPVariable_WrapRKN2at10TensorBaseE", api.wrap) &&
+                        api.cpu >= 0 && api.cuda >= 0;
+  return complete ? std::optional(api) : std::nullopt;
+}
+
+class Handle {
+ public:
+  explicit Handle(const Api& api) : api_(api) {}
+  ~Handle() {
+    if (tensor != nullptr) api_.destroy(tensor);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  void* tensor = nullptr;
+
+ private:
+  const Api& api_;
+};
+
+}  // namespace
+
+std::optional<TorchMemory> torch_memory(DType dtype, const Shape& shape, Device device,
+                                        std::optional<int64_t> columns) {
+  static const std::optional<Api> api = load();
+  if (!api || dtype.is_sub_byte()) return {};
+  const int32_t number = api->dtypes[static_cast<size_t>(dtype.scalar)];
+  if (number < 0) return {};
+  const int32_t kind = device.kind == DeviceKind::cpu ? api->cpu : api->cuda;
+  const int32_t index = device.kind == DeviceKind::cpu ? 0 : device.id;
+  Shape strides = shape;
+  int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; step *= std::max(shape[i--], int64_t{1}))
+    strides[i] = step;
+  Handle whole(*api), part(*api);
+  if (api->empty_strided(shape.rank(), shape.begin(), strides.begin(), number, kind, index,
+                         &whole.tensor) != 0) {
+    return {};
+  }
+  void* result = whole.tensor;
+  if (columns) {
+    const int64_t sizes[] = {*columns, shape[0]}, steps[] = {1, shape[1]};
+    if (api->reinterpret(whole.tensor, 2, sizes, steps, 0, &part.tensor) != 0) return {};
+    result = part.tensor;
+  }
+  TorchMemory made{nb::steal(api->wrap(result)), nullptr};
+  if (!made.object.is_valid()) throw nb::python_error();
+  if (api->data(result, &made.data) != 0) return {};
+  return made;
+}
+
+}  // namespace tw::python
