@@ -241,6 +241,8 @@ TEST(CastBackE5m6, IsBitwiseTheReferenceOnThreads) {
   for (const DType y : {f32, bf16}) {
     check_back({y, 5, 576, 1, 576, Layout::packed_columns}, Where::twin);
     check_back({y, 5, 1024, 1, 1024, Layout::rows}, Where::twin);
+    check_back({y, 3, 2048, 1, 2048, Layout::packed_rows}, Where::twin);  // a block has a row
+    check_back({y, 5, 2048, 3, 24, Layout::rows}, Where::twin);
     check_back({y, 37, 200, 32, 32, Layout::columns}, Where::twin);
     check_back({y, 37, 192, 32, 1, Layout::packed_down}, Where::twin);
     check_back({y, 3, 200, 1, 24, Layout::packed_rows}, Where::twin);

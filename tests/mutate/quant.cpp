@@ -346,8 +346,10 @@ void add_casts_back_from_e5m6(Cases& cases) {
     int64_t tile, k, rows, columns;
   };
   // Blocks that are as long as rows, lie in tiles, or cross them; two tiles of rows, of which one
-  // is nearly empty, or nearly whole.
+  // is nearly empty, or nearly whole. Rows that fill a block.
   for (const Form& f : {Form{bf16, f32, 64, 576, 1, 576},
+                        {bf16, f32, 1, 2048, 1, 2048},
+                        {f32, i32, 2, 2560, 32, 128},
                         {f32, i32, 64, 200, 32, 24},
                         {bf16, f32, 8, 512, 32, 32},
                         {bf16, f32, 64, 72, 3, 5},

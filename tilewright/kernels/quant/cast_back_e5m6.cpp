@@ -12,7 +12,7 @@ namespace tw::kernels {
 namespace {
 
 // Blocks share out tiles, of which each has some blocks with one factor, or lies in one. A thread
-// reads three words for eight values.
+// reads three words for eight values, which are one vector of bf16, or two for four of f32.
 void dataflow(Builder& k, const Case& c) {
   const DType sf_dtype = c.dtype(0), y_dtype = c.dtype(1);
   const int64_t width = k.constant("k");
@@ -33,22 +33,29 @@ void dataflow(Builder& k, const Case& c) {
     parallel({tile_m / down, tile_k / across}, [&](Expr r, Expr s) {
       factor(r, s) = sf.load((row0 + r * down) / rows, (column0 + s * across) / columns);
     });
-    const int64_t run = std::gcd(across, kCodesTogether);
+    const int64_t run = std::gcd(across, 128 / y_dtype.bits());
     parallel({tile_m / down, down, tile_k / across, across / run, run},
              [&](Expr r, Expr i, Expr s, Expr a, Expr j) {
                const Expr row = row0 + r * down + i, first = s * across + a * run;
                const Expr codes = column0 / kCodesTogether + first / kCodesTogether;
                const auto word = [&](const Expr& w) { return q(row, codes * kWordsTogether + w); };
-               const Expr value = e5m6_value(word, first % kCodesTogether + j);
+               const Expr value = e5m6_value(word, first % kCodesTogether / kFour + j / kFour,
+                                             first % kFour + j % kFour);
                y(row, column0 + first + j) = cast(ieee::mul(value, factor(r, s)), y_dtype);
              });
   });
 }
 
-/// Each of a block's 128 threads has 32 elements, of rows as long as the width has room for.
+/// A block has a row if that fills it with 16 elements a thread: no row is guarded then. Else each
+/// of a block's 128 threads has 32 elements, of rows as long as the width has room for.
 void schedule_gpu(Schedule& s, const Case& c) {
-  constexpr int64_t kElements = 4096;
-  const int64_t tile_k = columns_of_tile(c.constant("k"));
+  constexpr int64_t kElements = 4096, kOfThread = 16, kWarp = 32;
+  const int64_t width = c.constant("k"), threads = width / kOfThread;
+  if (width % (kOfThread * kWarp) == 0 && threads >= 128 && threads <= 1024) {
+    s.threads(threads).set("tile_k", width).set("tile_m", 1);
+    return;
+  }
+  const int64_t tile_k = columns_of_tile(width);
   s.threads(128).set("tile_k", tile_k).set("tile_m", kElements / tile_k);
 }
 

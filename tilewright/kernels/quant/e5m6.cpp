@@ -20,14 +20,13 @@ Expr e5m6_code(const Expr& y) {
   return code + ((low + (kLow >> 1) + (code & 1U)) >> 17);
 }
 
-Expr e5m6_value(const std::function<Expr(const Expr&)>& word, const Expr& i) {
+Expr e5m6_value(const std::function<Expr(const Expr&)>& word, const Expr& quad, const Expr& i) {
   constexpr int64_t kWordBits = 32, kHalfBits = 16;
-  // The words in which the code begins and ends.
-  const Expr begin = cast(word(i * kBits / kWordBits), u64);
-  const Expr end = cast(word((i * kBits + (kBits - 1)) / kWordBits), u64);
-  // Of both, the code and four bits behind it, in whose place an f16 has zeros.
-  const Expr behind = 2 * kWordBits - kHalfBits - i * kBits % kWordBits;
-  const Expr half = cast((begin << kWordBits | end) >> cast(behind, u64), u16);
+  // Four codes begin where the first of two words does, or end where the second does.
+  const Expr words = cast(word(quad), u64) << kWordBits | cast(word(quad + 1), u64);
+  const Expr four = words << cast(quad * kHalfBits, u64);
+  // The code and four bits behind it, in whose place an f16 has zeros.
+  const Expr half = cast(four >> cast(3 * kHalfBits - i * kBits, u64), u16);
   return cast(bitcast(cast(half & 0xFFF0U, u16), f16), f32);
 }
 

@@ -10,6 +10,7 @@
 namespace tw::kernels {
 
 constexpr int64_t kCodesTogether = 8, kWordsTogether = 3;  // so many codes are so many words
+constexpr int64_t kFour = kCodesTogether / 2;
 constexpr float kLargestE5m6 = 65024;
 
 using Codes = std::array<Expr, kCodesTogether>;
@@ -17,8 +18,8 @@ using CodeWords = std::array<Expr, kWordsTogether>;
 
 /// The code of a number; larger ones than the largest become it, NaN becomes 0x7FF.
 Expr e5m6_code(const Expr& y);
-/// What code i of eight stands for, in f32; `word` gives their words.
-Expr e5m6_value(const std::function<Expr(const Expr&)>& word, const Expr& i);
+/// What code i of the first or second four of eight stands for, in f32; `word` gives their words.
+Expr e5m6_value(const std::function<Expr(const Expr&)>& word, const Expr& quad, const Expr& i);
 
 /// The words of eight codes of 12 bits, in u32.
 CodeWords packed(const Codes& codes);
