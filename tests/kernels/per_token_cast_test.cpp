@@ -181,6 +181,8 @@ TEST(PerTokenCast, CastsCodesAgain) {
     check_again(from, 1, 16, p, Layout::columns, Kind::exact, Where::twin);
     const Problem row{p.x, p.format, 3, 2048, 32, Layout::packed_columns, Kind::power_of_two};
     check_again(from, 32, 128, row, Layout::rows, Kind::exact, Where::twin);
+    const Problem tiles{from, f8_e4m3, 16, 1024, 32, Layout::packed_columns, Kind::power_of_two};
+    check_again(from, 32, 128, tiles, Layout::rows, Kind::exact, Where::twin);
   }
 }
 

@@ -67,16 +67,21 @@ void add_token_casts(Cases& cases) {
     }
   }
   for (const DType dtype : {f8_e4m3, f4_e2m1}) {
-    cases.add("per_token_cast", format("{} again", dtype), [=](Place& p) {
-      for (const Peaks where : kPeaks) {
-        const Tensor x_sf = p.input(f32, {17, 2}, 1, 9), x = p.peaks(dtype, {17, 256}, 32, where);
-        // Zeros whose factor times the inverse is infinite.
-        assign(x.slice(0, 16, 1), std::vector<double>(256, 0.0));
-        assign(x_sf.slice(0, 16, 1), {0x1p120, 0x1p120});
-        per_token_cast(x, p.output(f8_e4m3, {17, 256}), factors(p, i32, 17, 8),
-                       {.group = 32, .round_sf = true, .x_sf = &x_sf});
-      }
-    });
+    for (const auto& [m, k] : {std::pair<int64_t, int64_t>{17, 256}, {16, 1024}}) {  // rows, tiles
+      const int64_t rows = m, width = k;
+      cases.add("per_token_cast", format("{} again, [{}, {}]", dtype, m, k), [=](Place& p) {
+        for (const Peaks where : kPeaks) {
+          const Tensor x_sf = p.input(f32, {rows, width / 128}, 1, 9);
+          const Tensor x = p.peaks(dtype, {rows, width}, 32, where);
+          // Zeros whose factor times the inverse is infinite.
+          const auto last = [&](const Tensor& t) { return t.slice(0, rows - 1, 1).slice(1, 0, 2); };
+          assign(x.slice(0, rows - 1, 1).slice(1, 0, 256), std::vector<double>(256, 0.0));
+          assign(last(x_sf), {0x1p120, 0x1p120});
+          per_token_cast(x, p.output(f8_e4m3, {rows, width}), factors(p, i32, rows, width / 32),
+                         {.group = 32, .round_sf = true, .x_sf = &x_sf});
+        }
+      });
+    }
   }
 }
 

@@ -15,8 +15,10 @@
 namespace tw::kernels {
 namespace {
 
-// Blocks share out the groups of all rows. Columns past the end of a row load as zero, which
-// changes no maximum, and are not stored.
+constexpr int64_t kRows = 8, kColumns = 512;  // of a tile
+
+// Blocks share out the groups of all rows, or tiles of some rows. Columns past the end of a row
+// load as zero, which changes no maximum, and are not stored.
 void dataflow(Builder& k, const Case& c) {
   if (c.constant("group") > kLongestHeld) return cast_long_rows(k, c);
   const DType x_dtype = c.dtype(0), format = c.dtype(1), sf_dtype = c.dtype(2);
@@ -27,6 +29,7 @@ void dataflow(Builder& k, const Case& c) {
   const int64_t x_rows = k.constant("x_rows"), x_columns = k.constant("x_columns");
   const bool scaled = x_columns != 0, stochastic = k.constant("stochastic") != 0;
   const int64_t together = k.tunable("together", 1);  // groups of a block
+  const int64_t rows = k.tunable("rows", 0);          // of a tile, 0: there are none
   const Expr m = k.dim("m");
   const Buffer x = k.input("x", x_dtype, {m, width}, {.strides = {k.dim("x_row"), 1}});
   std::optional<Factors> x_sf;
@@ -42,69 +45,80 @@ void dataflow(Builder& k, const Case& c) {
   const int64_t run = scaled ? std::min(x_columns, group) : group;  // with one factor of x
   const int64_t runs = cdiv(group, run);
   const Extents box = {together, runs, run};
-  k.launch({cdiv(m * groups, together)}, [&](Expr block) {
-    const Expr first = let(block * together), row0 = let(first / groups),
-               group0 = let(first % groups);
-    // Where the block's group i is.
-    const auto row = [&](const Expr& i) { return row0 + (group0 + i) / groups; };
-    const auto group_of = [&](const Expr& i) { return (group0 + i) % groups; };
-    const auto column = [&](const Expr& i, const Expr& s) { return group_of(i) * group + s * run; };
+  const int64_t wide = rows == 0 ? groups : together / rows;  // groups of a row of a tile
+  k.launch(
+      {rows == 0 ? cdiv(m * groups, together) : cdiv(m, rows) * (groups / wide)}, [&](Expr block) {
+        const Expr first = let(block * together);
+        const Expr row0 = let(rows == 0 ? first / groups : block / (groups / wide) * rows);
+        const Expr group0 = let(rows == 0 ? first % groups : block % (groups / wide) * wide);
+        if (rows != 0) assume(row0 + rows <= m);
+        // Where the block's group i is.
+        const auto row = [&](const Expr& i) { return row0 + (rows == 0 ? group0 + i : i) / wide; };
+        const auto group_of = [&](const Expr& i) {
+          return rows == 0 ? (group0 + i) % groups : group0 + i % wide;
+        };
+        const auto column = [&](const Expr& i, const Expr& s) {
+          return group_of(i) * group + s * run;
+        };
 
-    const Buffer v = fragment(scaled || stochastic ? f32 : x_dtype, box, "v"),
-                 of_x = fragment(f32, {together, runs}, "of_x");
-    if (scaled) {
-      parallel({together, runs}, [&](Expr i, Expr s) {
-        of_x(i, s) = x_sf->load(row(i) / x_rows, column(i, s) / x_columns);
+        const Buffer v = fragment(scaled || stochastic ? f32 : x_dtype, box, "v"),
+                     of_x = fragment(f32, {together, runs}, "of_x");
+        if (scaled) {
+          parallel({together, runs}, [&](Expr i, Expr s) {
+            of_x(i, s) = x_sf->load(row(i) / x_rows, column(i, s) / x_columns);
+          });
+        }
+        parallel(box, [&](Expr i, Expr s, Expr j) {
+          v(i, s, j) = cast(x(row(i), column(i, s) + j), v.dtype());
+        });
+        Scale scale;
+        if (part == Part::codes) {
+          const Buffer given = fragment(f32, {together, 1}, "given");
+          parallel({together}, [&](Expr i) { given(i, 0) = sf.load(row(i), group_of(i)); });
+          scale.inverse = inverse_of(value(given));
+        } else {
+          // Rounding keeps order: the largest product is that of the largest value.
+          Tile largest = cast(abs_max(value(v), 2), f32);
+          if (scaled) largest = largest * reshape(value(of_x), {together, runs, 1});
+          scale = scale_of(reshape(abs_max(largest, 1), {together, 1}), least, format, kind);
+          const Buffer factor = scale.factor.fragment();
+          parallel({together}, [&](Expr i) { sf.store(row(i), group_of(i), factor(i, 0)); });
+        }
+        if (part == Part::factors) return;
+        // What elements are multiplied with. That of x and the inverse may be infinite together,
+        // which zeros must not meet; all others saturate by the largest number, too.
+        const DType scaling = part == Part::codes ? f32 : scaling_type(v.dtype(), format, kind);
+        const Buffer by = fragment(scaling, {together, runs}, "by"),
+                     inverse = scale.inverse.fragment();
+        parallel({together, runs}, [&](Expr i, Expr s) {
+          by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32))
+                            : cast(inverse(i, 0), scaling);
+        });
+        if (!stochastic) {
+          parallel(box, [&](Expr i, Expr s, Expr j) {
+            q(row(i), column(i, s) + j) = code_of(v(i, s, j), by(i, s), format);
+          });
+          return;
+        }
+        const Extents quads = {together, runs, run / kQuad, kQuad};
+        const Buffer parts = fragment(u32, quads, "parts"),
+                     hash = fragment(u32, {together, runs, run / kQuad}, "hash");
+        parallel(box,
+                 [&](Expr i, Expr s, Expr j) { v(i, s, j) = ieee::mul(v(i, s, j), by(i, s)); });
+        parallel(quads, [&](Expr i, Expr s, Expr c, Expr r) {
+          parts(i, s, c, r) = random_part(v(i, s, c * kQuad + r), r);
+        });
+        reduce_sum(parts, hash, 3);
+        parallel({together, runs, run / kQuad}, [&](Expr i, Expr s, Expr c) {
+          hash(i, s, c) = random_hash(hash(i, s, c), column(i, s) / kQuad + c);
+        });
+        parallel(box, [&](Expr i, Expr s, Expr j) {
+          q(row(i), column(i, s) + j) =
+              cast(v(i, s, j), format,
+                   {.round = Rounding::rs,
+                    .rbits = random_bits(format, hash(i, s, j / kQuad), j % kQuad)});
+        });
       });
-    }
-    parallel(box, [&](Expr i, Expr s, Expr j) {
-      v(i, s, j) = cast(x(row(i), column(i, s) + j), v.dtype());
-    });
-    Scale scale;
-    if (part == Part::codes) {
-      const Buffer given = fragment(f32, {together, 1}, "given");
-      parallel({together}, [&](Expr i) { given(i, 0) = sf.load(row(i), group_of(i)); });
-      scale.inverse = inverse_of(value(given));
-    } else {
-      // Rounding keeps order: the largest product is that of the largest value.
-      Tile largest = cast(abs_max(value(v), 2), f32);
-      if (scaled) largest = largest * reshape(value(of_x), {together, runs, 1});
-      scale = scale_of(reshape(abs_max(largest, 1), {together, 1}), least, format, kind);
-      const Buffer factor = scale.factor.fragment();
-      parallel({together}, [&](Expr i) { sf.store(row(i), group_of(i), factor(i, 0)); });
-    }
-    if (part == Part::factors) return;
-    // What elements are multiplied with. That of x and the inverse may be infinite together, which
-    // zeros must not meet; all others saturate by the largest number, too.
-    const DType scaling = part == Part::codes ? f32 : scaling_type(v.dtype(), format, kind);
-    const Buffer by = fragment(scaling, {together, runs}, "by"), inverse = scale.inverse.fragment();
-    parallel({together, runs}, [&](Expr i, Expr s) {
-      by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32))
-                        : cast(inverse(i, 0), scaling);
-    });
-    if (!stochastic) {
-      parallel(box, [&](Expr i, Expr s, Expr j) {
-        q(row(i), column(i, s) + j) = code_of(v(i, s, j), by(i, s), format);
-      });
-      return;
-    }
-    const Extents quads = {together, runs, run / kQuad, kQuad};
-    const Buffer parts = fragment(u32, quads, "parts"),
-                 hash = fragment(u32, {together, runs, run / kQuad}, "hash");
-    parallel(box, [&](Expr i, Expr s, Expr j) { v(i, s, j) = ieee::mul(v(i, s, j), by(i, s)); });
-    parallel(quads, [&](Expr i, Expr s, Expr c, Expr r) {
-      parts(i, s, c, r) = random_part(v(i, s, c * kQuad + r), r);
-    });
-    reduce_sum(parts, hash, 3);
-    parallel({together, runs, run / kQuad}, [&](Expr i, Expr s, Expr c) {
-      hash(i, s, c) = random_hash(hash(i, s, c), column(i, s) / kQuad + c);
-    });
-    parallel(box, [&](Expr i, Expr s, Expr j) {
-      q(row(i), column(i, s) + j) = cast(
-          v(i, s, j), format,
-          {.round = Rounding::rs, .rbits = random_bits(format, hash(i, s, j / kQuad), j % kQuad)});
-    });
-  });
 }
 
 /// Of codes, to e2m1 and of factors alone, where instructions count, a block has a row if that
@@ -129,8 +143,22 @@ void schedule_gpu(Schedule& s, const Case& c) {
   s.set("together", std::max<int64_t>(elements / group, 1));
 }
 
+/// Codes with packed factors, of whole tiles: 8 words of factors, of neighbors in a column, fill a
+/// sector of memory together, which blocks of single rows would write in parts.
+void schedule_tiles(Schedule& s, const Case& c) {
+  const int64_t group = c.constant("group"), groups = kColumns / group;
+  if (c.dtype().bits() > 8 || c.dtype(2) != u8 || group > kColumns ||
+      c.constant("k") % kColumns != 0) {
+    return schedule_gpu(s, c);
+  }
+  s.threads(128).set("rows", kRows).set("together", kRows * groups);
+}
+
 const Jit& kernel() {
-  static const Jit jit(define_kernel("per_token_cast", dataflow).schedule("cuda", schedule_gpu));
+  static const Jit jit(define_kernel("per_token_cast", dataflow)
+                           .schedule("cuda", schedule_tiles)
+                           .when([](const Sizes& size) { return size("m") % kRows == 0; })
+                           .schedule("cuda", schedule_gpu));
   return jit;
 }
 
