@@ -2,6 +2,7 @@
 #include "tests/reference/moe_layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -59,6 +60,22 @@ Tensor many_positions(Place& p) {
   return p.holding(i32, {4, 11}, list);
 }
 
+/// Two tokens with three positions each among so much padding that there are blocks without tokens.
+struct Padding {
+  Padding(Place& p, int64_t shift) {
+    std::vector<double> experts(static_cast<size_t>(np), -1);
+    for (const int64_t i : {1, 4, 8, 14, 19, 23}) {
+      positions.push_back(static_cast<double>(i + shift));
+      experts[static_cast<size_t>(i + shift)] = 0;
+    }
+    token_topk_to_pos = p.holding(i32, {2, 3}, positions);
+    pos_to_expert = p.holding(i32, {np}, experts);
+  }
+  int64_t np = 28;
+  std::vector<double> positions;
+  Tensor token_topk_to_pos, pos_to_expert;
+};
+
 void add_fused_rows(Cases& cases) {
   for (const DType dtype : {u8, bf16}) {
     cases.add("expand_to_fused", to_text(dtype), [=](Place& p) {
@@ -73,6 +90,11 @@ void add_fused_rows(Cases& cases) {
         expand_to_fused(x.slice(0, 0, 0), maps.token_topk_to_pos.slice(0, 0, 0),
                         p.holding(i32, {9}, {0, -1, 0, -1, 0, -1, 0, -1, 0}),
                         p.output(dtype, {9, h}));
+        for (const int64_t shift : {0, 1, 3}) {
+          const Padding padding(p, shift);
+          expand_to_fused(p.input(dtype, {2, h}, 1, 99), padding.token_topk_to_pos,
+                          padding.pos_to_expert, p.output(dtype, {padding.np, h}));
+        }
       }
     });
   }
@@ -84,19 +106,33 @@ void add_fused_rows(Cases& cases) {
     for (const int64_t np : {14, 1}) {
       expand_to_fused(x, pos, pos_to_expert.slice(0, 0, np), p.output(f32, {np, 8208}));
     }
+    for (const int64_t shift : {0, 1, 3}) {
+      const Padding padding(p, shift);
+      std::vector<double> list(11, -1);
+      for (size_t i = 0; i < 6; ++i) list[3 * i / 2 + 1] = padding.positions[i];
+      expand_to_fused(x.slice(0, 0, 1), p.holding(i32, {1, 11}, list), padding.pos_to_expert,
+                      p.output(f32, {padding.np, 8208}));
+    }
   });
   for (const DType sf_dtype : {f32, i32}) {
     cases.add("expand_to_fused_with_sf", to_text(sf_dtype), [=](Place& p) {
       const FusedRows maps(p);
       const int64_t n = sf_dtype == f32 ? 5 : 2;
       const Tensor x = p.input(f8_e4m3, {maps.t, 580}), sf = p.input(sf_dtype, {maps.t, n}, 1, 99);
-      for (const int64_t np : {maps.np, int64_t{3}}) {
+      const auto expand = [&](int64_t t, const Tensor& pos, const Tensor& pos_to_expert) {
+        const int64_t np = pos_to_expert.dim(0);
         const Tensor out_sf = sf_dtype == f32  // packed ones in columns
                                   ? p.output(f32, {np, n})
                                   : p.output(i32, {n, np + 4}).transpose(0, 1).slice(0, 0, np);
-        expand_to_fused_with_sf(x, sf, 128, maps.token_topk_to_pos,
-                                maps.pos_to_expert.slice(0, 0, np), p.output(f8_e4m3, {np, 580}),
-                                out_sf);
+        expand_to_fused_with_sf(x.slice(0, 0, t), sf.slice(0, 0, t), 128, pos, pos_to_expert,
+                                p.output(f8_e4m3, {np, 580}), out_sf);
+      };
+      for (const int64_t np : {maps.np, int64_t{3}}) {
+        expand(maps.t, maps.token_topk_to_pos, maps.pos_to_expert.slice(0, 0, np));
+      }
+      for (const int64_t shift : {0, 1, 3}) {
+        const Padding padding(p, shift);
+        expand(2, padding.token_topk_to_pos, padding.pos_to_expert);
       }
     });
   }
@@ -139,19 +175,27 @@ void add_experts(Cases& cases) {
       }
     });
   }
-  cases.add("inplace_unique_group_indices", "i64", [](Place& p) {
-    for (const auto& [t, k] : {std::pair(129, 6), std::pair(70, 12)}) {
-      std::vector<double> list = some_numbers(t * k, -2, 4);
-      for (size_t i = 0; i < list.size(); i += 3) list[i] += 64;
-      inplace_unique_group_indices(p.updated(p.holding(i64, {t, k}, list)), 72);
-    }
-  });
-  cases.stops("inplace_unique_group_indices", "groups outside", [](Place& p) {
-    for (const int64_t k : {6, 12}) {
-      const std::vector<double> list(static_cast<size_t>(2 * k), 64);
-      inplace_unique_group_indices(p.updated(p.holding(i64, {2, k}, list)), 64);
-    }
-  });
+  // Those below 0 have bits of the last groups of a word; then one is outside, in each place of a
+  // row.
+  for (const int64_t groups : {64, 72}) {
+    cases.stops("inplace_unique_group_indices", format("{} groups", groups), [=](Place& p) {
+      constexpr double kGroups[] = {-2, -1, 0, 62, 63, 1, 64, 65, 126, 127};
+      const auto run = [&](int64_t t, int64_t k, const std::vector<double>& list) {
+        inplace_unique_group_indices(p.updated(p.holding(i64, {t, k}, list)), groups);
+      };
+      for (const auto& [t, k] : {std::pair(70, 6), std::pair(330, 12)}) {
+        std::vector<double> list = some_numbers(t * k, 0, groups == 64 ? 6 : 10);
+        for (double& each : list) each = kGroups[static_cast<size_t>(each)];
+        run(t, k, list);
+        for (int64_t slot = 0; slot < k; ++slot) {
+          list.resize(static_cast<size_t>(k));
+          std::iota(list.begin(), list.end(), 0);
+          list[static_cast<size_t>(slot)] = groups == 64 ? 64 : 128;
+          run(1, k, list);
+        }
+      }
+    });
+  }
   // Of 9000 no block counts by itself; of 4200 entries one doesn't count all.
   for (const int64_t groups : {9, 40, 9000}) {
     const auto numbers = [=](int64_t t) {
