@@ -148,6 +148,7 @@ def calls() -> Iterator[tuple[str, Callable[[], Any]]]:
         for dtype in (torch.float32, torch.bfloat16, torch.float16):
             y = torch.empty(n, dtype=dtype, device="cuda")
             yield f"randn {n} {dtype}", lambda y=y: rand.randn(y, 3, 8)
+            yield f"standard_normal {n} {dtype}", lambda y=y: rand.standard_normal(y, 3, 8)
     table = normal(50, 64)
     for heads in (1, 5, 33):
         for interleaved in (False, True):

@@ -279,6 +279,27 @@ def test_randn(dtype: "torch.dtype") -> None:
         assert same_bits(part, wanted[: part.numel()])
 
 
+@pytest.mark.parametrize("dtype", [bf16, f32])
+def test_standard_normal(dtype: "torch.dtype") -> None:
+    found = rand.standard_normal(torch.empty(LIMIT + 4099, dtype=dtype, device="cuda"), 3, 8)
+    for first in (0, LIMIT - 4096, LIMIT, LIMIT + 3072):
+        x = [first // 4 + torch.arange(1024), torch.zeros(1024), torch.full((1024,), 8)]
+        x = [t.long() for t in (*x, torch.zeros(1024))]
+        for n in range(10):  # Philox; of the products' 64 bits the sign doesn't matter
+            a, b = x[0] * 0xD2511F53, x[2] * 0xCD9E8D57
+            high = [(t >> 32) & 0xFFFFFFFF for t in (a, b)]
+            keys = [(3 + n * 0x9E3779B9) & 0xFFFFFFFF, (n * 0xBB67AE85) & 0xFFFFFFFF]
+            x = [high[1] ^ x[1] ^ keys[0], b & 0xFFFFFFFF, high[0] ^ x[3] ^ keys[1], a & 0xFFFFFFFF]
+        wanted = []
+        for u, v in ((x[0], x[1]), (x[2], x[3])):
+            radius = (-2 * torch.log((u + 0.5) / 2**32)).sqrt()
+            angle = (v + 0.5) / 2**31 * torch.pi
+            wanted += [radius * angle.sin(), radius * angle.cos()]
+        part = found[first : first + 4096].cpu().double()
+        wanted = torch.stack(wanted, 1).view(-1)[: part.numel()]
+        torch.testing.assert_close(part, wanted, rtol=4e-3 if dtype == bf16 else 1e-6, atol=1e-7)
+
+
 @pytest.mark.parametrize("heads, d", [(1, 64), (5, 128), (128, 64)])
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_apply_rotary(heads: int, d: int, interleaved: bool) -> None:

@@ -45,6 +45,15 @@ def test_a_release_of_torch_is_known() -> None:
     assert ours._are_those_of_torch(torch.device("cuda", 0))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [0, 1, 3, 5, 1000, 4097, 1 << 20, 5_000_019])
+def test_standard_normals_have_the_bits_of_the_cpu(dtype: "torch.dtype", size: int) -> None:
+    for seed, stream in ((0, 0), (12345678901, 3), (2**64 - 1, 2**64 - 1)):
+        found = rand.standard_normal(torch.empty(size, dtype=dtype, device="cuda"), seed, stream)
+        wanted = rand.standard_normal(torch.empty(size, dtype=dtype), seed, stream)
+        assert torch.equal(found.cpu().view(torch.uint8), wanted.view(torch.uint8))
+
+
 @pytest.mark.parametrize("size", [4, 1000, 1 << 20])
 def test_stochastic_casts_have_the_bits_of_the_cpu(size: int) -> None:
     x = torch.randn(size) * 2.0 ** torch.randint(-20, 12, (size,))

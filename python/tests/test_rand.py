@@ -51,6 +51,43 @@ def test_what_does_not_fit(arguments: tuple, error: type, message: str) -> None:
         rand.randn(*arguments)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_standard_normal(dtype: type) -> None:
+    out = np.zeros((300, 1000), dtype)
+    assert rand.standard_normal(out, seed=3) is out
+    z = out.astype("float64").ravel()
+    root = z.size**0.5
+    assert abs(z.mean()) <= 5 / root and abs(z.var() - 1) <= 8 / root
+    assert abs((z[1:] * z[:-1]).mean()) <= 5 / root
+    part = rand.standard_normal(np.zeros(1001, dtype), 3)
+    assert (part == out.ravel()[:1001]).all()
+    for arguments in ((4,), (3, 1), (3 + 2**32,), (3, 2**32), (2**64 - 1, 2**64 - 1)):
+        assert (rand.standard_normal(np.zeros_like(out), *arguments) != out).mean() > 0.9
+
+
+def test_the_first_standard_normals() -> None:
+    """The known answer of Philox for key and counter 0: 6627E8D5 E169C58D BC57AC4C 9B00DBD8."""
+    found = rand.standard_normal(np.zeros(4, "float32"))
+    u = (np.array([0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]) + 0.5) / 2**32
+    r, angle = np.sqrt(-2 * np.log(u[::2])), 2 * np.pi * u[1::2]
+    wanted = [r[0] * np.sin(angle[0]), r[0] * np.cos(angle[0])]
+    wanted += [r[1] * np.sin(angle[1]), r[1] * np.cos(angle[1])]
+    assert np.allclose(found, wanted, rtol=6e-7, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((np.zeros(4),), TypeError, "it must be f32, bf16 or f16"),
+        ((np.zeros((4, 4), "float32").T[1:],), ValueError, "it must be contiguous"),
+        ((np.zeros(4, "float32"), -1), TypeError, "incompatible function arguments"),
+    ],
+)
+def test_what_standard_normal_does_not_take(arguments: tuple, error: type, message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        rand.standard_normal(*arguments)
+
+
 def neighbors(x: np.ndarray, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     """The values of dtype at or below and at or above x."""
     nearest = x.astype(dtype)

@@ -84,6 +84,7 @@ def samples(device: str) -> dict[str, tuple]:
         "per_token_cast_back": (t(5, 32).to(torch.int8), t(5, 2), "fp32", 32),
         "stochastic_cast": (t(3, 4), torch.bfloat16),
         "randn": (t(3, 5), 7, 4, 2),
+        "standard_normal": (t(3, 5), 7, 4),
         "apply_rotary": (t(3, 2, 64), t(5, 64), t(3, 1, 64), ints(4, 0, 2), True),
         "mask_indices_by_tp": (ints(1, 0, -1, 5).view(2, 2), 8, 4, 0, 2),
         "inplace_unique_group_indices": (ints(1, 1, -1, 5).view(2, 2), 8),

@@ -1,5 +1,5 @@
 """Random numbers."""
 
-from ._tilewright import randn, randn_words
+from ._tilewright import randn, randn_words, standard_normal
 
-__all__ = ["randn", "randn_words"]
+__all__ = ["randn", "randn_words", "standard_normal"]

@@ -332,6 +332,17 @@ _define(
 )
 
 
+def _fill_with_normals(out: torch.Tensor, seed: int, stream: int = 0) -> None:
+    rand.standard_normal(out, seed % 2**64, stream % 2**64)
+
+
+_define(
+    "standard_normal(Tensor(a!) out, int seed, int stream=0) -> ()",
+    _fill_with_normals,
+    lambda *_arguments: None,
+)
+
+
 def _groups(device: torch.device) -> int:
     """Of 256 streams, as many as torch has at most."""
     properties = torch.cuda.get_device_properties(device)

@@ -178,6 +178,7 @@ void test_null(void) {
   NO(top_k, indices, &t, &t, NULL, NULL);
   NO(randn, y, NULL, NULL, NULL);
   NO(randn_words, words, 1, 1, NULL);
+  NO(standard_normal, y, NULL, NULL, NULL);
   NO(stochastic_cast, x, NULL, &t, NULL);
   NO(stochastic_cast, y, &t, NULL, NULL);
   NO(apply_rotary, x, NULL, &t, NULL, NULL);

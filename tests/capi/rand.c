@@ -18,4 +18,15 @@ void test_rand(void) {
   const float wanted[] = {-0.92466F, -0.42534F, -2.64385F, 0.14518F, -0.12087F, -0.57973F};
   OK(tw_randn(&F32(half, COUNT(wanted)), NULL, NULL));
   CLOSE(half, wanted, COUNT(wanted), 5e-6);
+
+  // A prefix is the shorter tensor; streams differ, and no arguments are seed 0 of stream 0.
+  tw_normal_args normal = {.seed = 7, .stream = 1};
+  OK(tw_standard_normal(&F32(all, Step), &normal, NULL));
+  OK(tw_standard_normal(&F32(half, 1001), &normal, NULL));
+  CLOSE(half, all, 1001, 0);
+  normal = (tw_normal_args){0};
+  OK(tw_standard_normal(&F32(half, Step), &normal, NULL));
+  CHECK(half[0] != all[0] && half[1] != all[1]);
+  OK(tw_standard_normal(&F32(all, Step), NULL, NULL));
+  CLOSE(half, all, Step, 0);
 }

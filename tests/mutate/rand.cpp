@@ -23,6 +23,14 @@ void add_random(Cases& cases) {
         randn(p.output(dtype, {n}), {.seed = 3, .offset = 1 << 10, .most_groups = groups});
       }
     });
+    cases.add("standard_normal", format("{}", dtype), [=](Place& p) {
+      // Steps of 512 elements, two of a block: whole ones, and ends in each place of a vector, at
+      // the beginning and the end of a step and of a block.
+      for (const int64_t n : {1,   2,   3,    4,    5,    509,  510,  511,  512,  513,  514,
+                              515, 516, 1021, 1022, 1023, 1024, 1025, 1536, 2047, 2048, 2050}) {
+        standard_normal(p.output(dtype, {n}), {.seed = (uint64_t{5} << 32) + 3, .stream = 9});
+      }
+    });
   }
 }
 

@@ -20,6 +20,15 @@ tw_status tw_randn(const tw_tensor* y, const tw_randn_args* args, tw_stream stre
 /// *words = by how much the offset grows with so many elements.
 tw_status tw_randn_words(int64_t numel, int64_t most_groups, uint64_t* words);
 
+typedef struct tw_normal_args {
+  uint64_t seed;
+  uint64_t stream;  // which of 2^64 sequences of this seed
+} tw_normal_args;
+
+/// y = standard normals, the same bits on every device; a prefix of a longer tensor is the shorter
+/// one. y: f32, bf16 or f16, any shape without gaps.
+tw_status tw_standard_normal(const tw_tensor* y, const tw_normal_args* args, tw_stream stream);
+
 #ifdef __cplusplus
 }
 #endif
