@@ -2,20 +2,9 @@
 #include "tilewright/kernels/transform.h"
 
 #include "bind.h"
-#include "tilewright/base/error.h"
 
 namespace tw::python {
 namespace {
-
-/// Whether the key goes with the query: all that is alike but the number of heads. Then what the
-/// function refuses it refuses before the query is changed.
-bool goes_with(const Tensor& key, const Tensor& query) {
-  if (key.rank() != query.rank() || key.dtype() != query.dtype()) return false;
-  for (int i = 0; i < key.rank(); ++i) {
-    if (i != key.rank() - 2 && key.dim(i) != query.dim(i)) return false;
-  }
-  return key.rank() == 0 || key.dim(-1) <= 1 || key.stride(-1) == 1;
-}
 
 void apply_rotary(const Array& query_, const Array& table_, const MaybeArray& key_,
                   const MaybeArray& positions_, bool interleaved, bool conjugate, int64_t offset,
@@ -28,17 +17,12 @@ void apply_rotary(const Array& query_, const Array& table_, const MaybeArray& ke
   std::optional<Tensor> key;
   if (key_) key = call.output("key", key_, bits, /*returned=*/false);
   const std::optional<Tensor> positions = call.input("positions", positions_);
-  TW_REQUIRE(!key || goes_with(*key, query),
-             "{}: key is {} and query {}, they may differ in the number of heads alone", f, *key,
-             query);
-  const kernels::RotaryArgs args{.positions = pointer(positions),
+  const kernels::RotaryArgs args{.key = pointer(key),
+                                 .positions = pointer(positions),
                                  .offset = offset,
                                  .interleaved = interleaved,
                                  .conjugate = conjugate};
-  call.run([&](Stream stream) {
-    kernels::apply_rotary(query, table, args, stream);
-    if (key) kernels::apply_rotary(*key, table, args, stream);
-  });
+  call.run([&](Stream stream) { kernels::apply_rotary(query, table, args, stream); });
 }
 
 }  // namespace

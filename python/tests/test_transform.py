@@ -71,6 +71,10 @@ def test_nothing_to_rotate() -> None:
     table = np.zeros((4, 64), "float32")
     for shape in ((0, 3, 64), (3, 0, 64), (0, 3, 2, 64)):
         transform.apply_rotary(np.zeros(shape, "float32"), table)
+    x, y = np.ones((3, 2, 64), "float32"), np.ones((3, 2, 64), "float32")
+    transform.apply_rotary(x, table, np.zeros((3, 0, 64), "float32"))
+    transform.apply_rotary(np.zeros((3, 0, 64), "float32"), table, y)
+    assert not x.any() and not y.any()
 
 
 @pytest.mark.parametrize(
@@ -80,8 +84,9 @@ def test_nothing_to_rotate() -> None:
         ({"query": np.zeros((3, 64), "float32")}, ValueError, "it must be [t, heads, d]"),
         ({"query": np.zeros((3, 2, 64))}, TypeError, "it must be f32 or bf16"),
         ({"cos_sin_cache": np.zeros((9, 128), "float32")}, ValueError, "it must be [9, 64]"),
-        ({"key": np.zeros((4, 2, 64), "float32")}, ValueError, "number of heads alone"),
-        ({"key": np.zeros((3, 2, 64), ml_dtypes.bfloat16)}, ValueError, "number of heads alone"),
+        ({"key": np.zeros((4, 2, 64), "float32")}, ValueError, "it must be [3, 2, 64] like x"),
+        ({"key": np.zeros((3, 2, 64), ml_dtypes.bfloat16)}, TypeError, "key is bf16"),
+        ({"key": np.zeros((1, 3, 2, 64), "float32")}, ValueError, "it must have 3 dimensions"),
         ({"positions": np.zeros(4, "int32")}, ValueError, "it must be [3] like tokens of x"),
         ({"positions": np.zeros(3, "float32")}, TypeError, "it must be i32 or i64"),
         ({"seqlen_offset": 1.5}, TypeError, "incompatible function arguments"),

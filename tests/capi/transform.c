@@ -1,9 +1,9 @@
 #include "tests/capi/testing.h"
 
-enum { T = 3, Heads = 2, D = 64, Rows = 10 };
+enum { T = 3, Heads = 2, D = 64, Rows = 10, Size = T * Heads * D };
 
 void test_transform(void) {
-  float x[T * Heads * D], given[T * Heads * D], cos_sin[Rows * D], wanted[T * Heads * D];
+  float x[Size], key[Size], given[Size], cos_sin[Rows * D], wanted[Size];
   int32_t positions[T] = {4, 0, 7};
   fill(given, COUNT(given), 22);
   fill(cos_sin, COUNT(cos_sin), 23);
@@ -20,10 +20,15 @@ void test_transform(void) {
         wanted[second] = given[first] * s + given[second] * c;
       }
     }
-    for (int i = 0; i < COUNT(x); ++i) x[i] = given[i];
-    const tw_rotary_args args = {
-        .positions = &tpositions, .offset = 2, .interleaved = true, .conjugate = true};
+    for (int i = 0; i < COUNT(x); ++i) x[i] = key[i] = given[i];
+    const tw_tensor tkey = F32(key, T, Heads, D);
+    const tw_rotary_args args = {.key = &tkey,
+                                 .positions = &tpositions,
+                                 .offset = 2,
+                                 .interleaved = true,
+                                 .conjugate = true};
     OK(tw_apply_rotary(&F32(x, T, Heads, D), &F32(cos_sin, Rows, D), options ? &args : NULL, NULL));
     CLOSE(x, wanted, COUNT(x), 1e-6);
+    CLOSE(key, options ? wanted : given, COUNT(key), 1e-6);
   }
 }

@@ -1,6 +1,8 @@
 #include "tests/reference/rope.h"
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -28,22 +30,63 @@ struct Problem {
   int64_t offset = 0;
   int64_t before = 0, after = 0;  // columns beside those that are rotated
   int64_t more_heads = 0;
+  int64_t key_heads = -1;  // -1: no key
+  int64_t key_before = 0;
 };
 
 std::string to_text(const Problem& p) {
-  return format("{} [{}, {}, {}, {}] in {} + {}, interleaved {}, conjugate {}, positions {}, +{}",
-                p.dtype, p.b, p.s, p.heads, p.d, p.before, p.after, p.interleaved, p.conjugate,
-                p.positions, p.offset);
+  return format(
+      "{} [{}, {}, {}, {}] in {} + {}, interleaved {}, conjugate {}, positions {}, +{}, key {} in "
+      "{}",
+      p.dtype, p.b, p.s, p.heads, p.d, p.before, p.after, p.interleaved, p.conjugate, p.positions,
+      p.offset, p.key_heads, p.key_before);
 }
+
+/// Heads in wider memory, and what is wanted of them.
+struct Rotated {
+  Rotated(const Problem& p, int64_t heads, int64_t more_heads, int64_t before, int64_t after,
+          uint64_t seed)
+      : memory(random_tensor(
+            p.dtype, {std::max<int64_t>(p.b, 1), p.s, heads + more_heads, before + p.d + after},
+            seed)) {
+    const Tensor x4 = memory->slice(2, 0, heads).slice(3, before, p.d);
+    x = p.b == 0 ? x4.select(0, 0) : x4;
+    given = values(memory);
+  }
+  void want(const Problem& p, const Tensor& cos_sin, const std::vector<int64_t>& of_token) {
+    wanted = reference::apply_rotary(values(x), values(cos_sin), of_token,
+                                     {x.dim(-2), p.d, p.interleaved, p.conjugate});
+  }
+  void expect(const Problem& p, Where where, const char* name) const {
+    const std::vector<double> found = values(x);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      const double value = decode(encode(wanted[i], p.dtype), p.dtype);
+      ASSERT_EQ(found[i], value) << format("{}: {}, element {} of {}", name_of(where), to_text(p),
+                                           i, name);
+    }
+    // All else stays.
+    test::assign(x, std::vector<double>(found.size(), 0));
+    const std::vector<double> now = values(memory);
+    test::assign(memory, given);
+    test::assign(x, std::vector<double>(found.size(), 0));
+    EXPECT_EQ(now, values(memory)) << to_text(p);
+  }
+
+  OwnedTensor memory;
+  Tensor x;
+  std::vector<double> given;
+  std::vector<float> wanted;
+};
 
 /// b of 0 is a tensor of three dimensions.
 void check(const Problem& p, Where where = Where::cpu) {
   const int64_t b = std::max<int64_t>(p.b, 1), rows = p.s + p.offset + 3;
-  const OwnedTensor memory = random_tensor(
-                        p.dtype, {b, p.s, p.heads + p.more_heads, p.before + p.d + p.after}, 1),
-                    table = random_tensor(f32, {rows, p.d + 5}, 2);
-  const Tensor x4 = memory->slice(2, 0, p.heads).slice(3, p.before, p.d);
-  const Tensor x = p.b == 0 ? x4.select(0, 0) : x4, cos_sin = table->slice(1, 0, p.d);
+  const bool has_key = p.key_heads >= 0;
+  Rotated query(p, p.heads, p.more_heads, p.before, p.after, 1),
+      key(p, has_key ? p.key_heads : 0, 1, p.key_before, 8 - p.key_before, 3);
+  const OwnedTensor table = random_tensor(f32, {rows, p.d + 5}, 2);
+  const Tensor cos_sin = table->slice(1, 0, p.d);
   std::vector<double> list;
   std::vector<int64_t> of_token;
   for (int64_t i = 0; i < b * p.s; ++i) {
@@ -54,26 +97,17 @@ void check(const Problem& p, Where where = Where::cpu) {
   const DType position_type = p.positions == f32 ? i64 : p.positions;
   const OwnedTensor positions(position_type, p.b == 0 ? Shape{p.s} : Shape{b, p.s});
   test::assign(positions, list);
-  const std::vector<double> given = values(memory);
-  const auto wanted = reference::apply_rotary(values(x), values(cos_sin), of_token,
-                                              {p.heads, p.d, p.interleaved, p.conjugate});
-  const Tensor placed = on(where, positions);
-  kernels::apply_rotary(on(where, x), on(where, cos_sin),
-                        {.positions = p.positions == f32 ? nullptr : &placed,
+  query.want(p, cos_sin, of_token);
+  key.want(p, cos_sin, of_token);
+  const Tensor placed = on(where, positions), placed_key = on(where, key.x);
+  kernels::apply_rotary(on(where, query.x), on(where, cos_sin),
+                        {.key = has_key ? &placed_key : nullptr,
+                         .positions = p.positions == f32 ? nullptr : &placed,
                          .offset = p.offset,
                          .interleaved = p.interleaved,
                          .conjugate = p.conjugate});
-  const std::vector<double> found = values(x);
-  for (size_t i = 0; i < found.size(); ++i) {
-    const double value = decode(encode(wanted[i], p.dtype), p.dtype);
-    ASSERT_EQ(found[i], value) << format("{}: {}, element {}", name_of(where), to_text(p), i);
-  }
-  // All else stays.
-  test::assign(x, std::vector<double>(found.size(), 0));
-  const std::vector<double> now = values(memory);
-  test::assign(memory, given);
-  test::assign(x, std::vector<double>(found.size(), 0));
-  EXPECT_EQ(now, values(memory)) << to_text(p);
+  query.expect(p, where, "x");
+  key.expect(p, where, "key");
 }
 
 TEST(ApplyRotary, IsBitwiseTheReference) {
@@ -101,6 +135,31 @@ TEST(ApplyRotary, IsBitwiseTheReference) {
   }
 }
 
+TEST(ApplyRotary, OfAKeyToo) {
+  for (const DType dtype : {bf16, f32}) {
+    for (const bool interleaved : {false, true}) {
+      for (const auto& [heads, key_heads] : std::vector<std::pair<int64_t, int64_t>>{
+               {64, 8}, {5, 1}, {1, 5}, {2, 35}, {3, 3}, {4, 0}, {0, 4}, {0, 0}}) {
+        check({dtype, 0, 7, heads, 128, interleaved, false, i64, 2, 0, 0, 0, key_heads});
+        check({dtype, 2, 5, heads, 64, interleaved, true, f32, 1, 16, 0, 1, key_heads, 8});
+        // One of them lies so that it allows no vectors and words.
+        check({dtype, 2, 5, heads, 64, interleaved, true, i32, 0, 0, 0, 1, key_heads, 1});
+        check({dtype, 2, 5, heads, 64, interleaved, true, i32, 0, 1, 0, 1, key_heads, 0});
+      }
+    }
+  }
+}
+
+TEST(ApplyRotary, OfAKeyBesideXInOneTensor) {
+  const OwnedTensor both = random_tensor(bf16, {7, 6, 64}, 1), apart(bf16, {7, 6, 64}),
+                    table = random_tensor(f32, {9, 64}, 2);
+  test::assign(apart, values(both));
+  const Tensor key = both->slice(1, 4, 2);
+  kernels::apply_rotary(both->slice(1, 0, 4), table, {.key = &key});
+  kernels::apply_rotary(apart, table);
+  EXPECT_EQ(values(both), values(apart));
+}
+
 TEST(ApplyRotary, OnThreads) {
   const test::AlsoToCubin cubins;
   for (const DType dtype : {bf16, f32}) {
@@ -108,6 +167,10 @@ TEST(ApplyRotary, OnThreads) {
       check({dtype, 2, 3, 5, 64, interleaved, false, i32, 17, 16, 0, 1}, Where::twin);
       check({dtype, 0, 3, 33, 128, interleaved, true}, Where::twin);
       check({dtype, 1, 3, 1, 64, interleaved, true, i64, 2, 1, 2}, Where::twin);
+      check({dtype, 2, 3, 33, 64, interleaved, true, i64, 2, 16, 0, 1, 3, 8}, Where::twin);
+      check({dtype, 0, 3, 2, 128, interleaved, false, f32, 2, 0, 0, 0, 5}, Where::twin);
+      check({dtype, 0, 3, 3, 64, interleaved, false, i32, 0, 0, 0, 0, 1, 1}, Where::twin);
+      check({dtype, 0, 3, 0, 64, interleaved, false, i32, 0, 0, 0, 0, 2}, Where::twin);
     }
   }
 }
@@ -186,6 +249,30 @@ TEST(ApplyRotary, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(error(x->transpose(1, 2).slice(1, 0, 2).transpose(1, 2), table),
             "apply_rotary: x is bf16 [3, 2, 2] strides [128, 64, 1], its heads must have 64 or 128 "
             "elements");
+  const OwnedTensor key(bf16, {3, 1, 64}), key_4(bf16, {1, 3, 1, 64}), key_f(f32, {3, 1, 64}),
+      key_2(bf16, {2, 1, 64}), key_d(bf16, {3, 1, 128});
+  EXPECT_EQ(error(x, table, {.key = &key_4.view()}),
+            "apply_rotary: key is bf16 [1, 3, 1, 64], it must have 3 dimensions");
+  EXPECT_EQ(error(x, table, {.key = &key_f.view()}),
+            "apply_rotary: key is f32 [3, 1, 64], it must be bf16");
+  EXPECT_EQ(error(x, table, {.key = &key_2.view()}),
+            "apply_rotary: key is bf16 [2, 1, 64], it must be [3, 1, 64] like x but for its heads");
+  EXPECT_EQ(error(x, table, {.key = &key_d.view()}),
+            "apply_rotary: key is bf16 [3, 1, 128], it must be [3, 1, 64] like x but for its "
+            "heads");
+  EXPECT_EQ(error(x, table, {.key = &x.view()}),
+            "apply_rotary: key bf16 [3, 2, 64] shares memory with x bf16 [3, 2, 64]; pass a copy "
+            "of one");
+  const OwnedTensor x_f(f32, {2, 2, 64});
+  const Tensor in_table(table->data(), f32, {2, 1, 64});
+  EXPECT_EQ(error(x_f, table, {.key = &in_table}),
+            "apply_rotary: key f32 [2, 1, 64] shares memory with cos_sin f32 [9, 64]; pass a copy "
+            "of one");
+  const Tensor of_key(key_f->data(), i32, {3});
+  const OwnedTensor x_3(f32, {3, 2, 64});
+  EXPECT_EQ(error(x_3, table, {.key = &key_f.view(), .positions = &of_key}),
+            "apply_rotary: key f32 [3, 1, 64] shares memory with positions i32 [3]; pass a copy "
+            "of one");
   const Tensor inside(table->data(), f32, {1, 1, 64});
   EXPECT_EQ(error(inside, table),
             "apply_rotary: x f32 [1, 1, 64] shares memory with cos_sin f32 [9, 64]; pass a copy of "

@@ -13,6 +13,7 @@ namespace {
 kernels::RotaryArgs read_args(Reader& read, const tw_rotary_args* given) {
   const tw_rotary_args c = args_or_default(given);
   kernels::RotaryArgs args;
+  args.key = read.optional("key", c.key);
   args.positions = read.optional("positions", c.positions);
   args.offset = c.offset;
   args.interleaved = c.interleaved;

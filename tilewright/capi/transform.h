@@ -8,6 +8,8 @@ extern "C" {
 #endif
 
 typedef struct tw_rotary_args {
+  /// Like x, with its own number of heads, rotated in the same launch; NULL: none.
+  const tw_tensor* key;
   /// The position of each token, [t] or [b, s] like those of x, i32 or i64, at any stride of b;
   /// NULL: 0, 1, ... in each sequence.
   const tw_tensor* positions;

@@ -9,6 +9,8 @@
 namespace tw::kernels {
 
 struct RotaryArgs {
+  /// Like x, with its own number of heads, rotated in the same launch; null: none.
+  const Tensor* key = nullptr;
   /// The position of each token, [t] or [b, s] like those of x, i32 or i64, at any stride of b;
   /// null: 0, 1, ... in each sequence.
   const Tensor* positions = nullptr;

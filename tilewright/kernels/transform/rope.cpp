@@ -1,8 +1,9 @@
 // x = x rotated by angles that depend on the position, in place.
 // Memory bound: x is read and written once.
 #include <algorithm>
-#include <bit>
+#include <vector>
 
+#include "tilewright/base/integer.h"
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/transform.h"
@@ -15,80 +16,107 @@ namespace {
 /// addresses and strides allow it.
 enum class Pairs : uint8_t { halves, neighbors, words };
 
-// A block has some heads of a token.
+// A block has some heads of a token, of x or behind them of the key. What it rotates is asked for
+// before the position, on which all else waits.
 void dataflow(Builder& k, const Case& c) {
   const DType dtype = c.dtype(0), position_type = c.dtype(1);
   const auto pairs = static_cast<Pairs>(k.constant("pairs"));
   const bool conjugate = k.constant("conjugate") != 0;
-  const bool has_positions = k.constant("has_positions") != 0;
+  const bool has_positions = k.constant("has_positions") != 0, has_key = k.constant("has_key") != 0;
   const int64_t half = k.constant("d") / 2, heads = k.constant("heads");
   const bool in_words = pairs == Pairs::words;
-  const Expr b = k.dim("b"), s = k.dim("s"), h = k.dim("h"), rows = k.dim("rows");
-  const DType word = dtype == bf16 ? u32 : u64;
-  const Buffer x = k.inout("x", in_words ? word : dtype, {b, s, h, in_words ? half : 2 * half},
-                           {.strides = {k.dim("x_batch"), k.dim("x_token"), k.dim("x_head"), 1}});
+  const DType element = !in_words ? dtype : dtype == bf16 ? u32 : u64;
+  const Expr b = k.dim("b"), s = k.dim("s"), rows = k.dim("rows");
+  const auto rotated = [&](const std::string& name, const Expr& h) {
+    const Buffer x = k.inout(
+        name, element, {b, s, h, in_words ? half : 2 * half},
+        {.strides = {k.dim(name + "_batch"), k.dim(name + "_token"), k.dim(name + "_head"), 1}});
+    relaxed_global(x);  // a thread reads what it writes, before
+    return x;
+  };
+  const Expr h = k.dim("h"), key_heads = has_key ? k.dim("key_heads") : Expr(0);
+  const Buffer x = rotated("x", h), key = has_key ? rotated("key", key_heads) : Buffer();
   const Buffer cos_sin = k.input("cos_sin", f32, {rows, 2 * half}, {.strides = {k.dim("row"), 1}});
   Buffer positions;
   if (has_positions) {
     positions = k.input("positions", position_type, {b, s}, {.strides = {k.dim("batch"), 1}});
   }
   const Expr offset = k.scalar("offset", i64);
-  relaxed_global(x);  // a thread reads what it writes, before
-  const auto first = [=](const Expr& j) { return pairs == Pairs::neighbors ? 2 * j : j; };
-  const auto second = [=](const Expr& j) {
-    return pairs == Pairs::neighbors ? 2 * j + 1 : j + half;
-  };
 
-  const Expr parts = cdiv(h, heads);
+  const Expr parts_of_x = cdiv(h, heads), parts = parts_of_x + cdiv(key_heads, heads);
   k.launch({b * s * parts}, [&](Expr block) {
-    const Expr token = let(block / parts), head = let((block - token * parts) * heads);
+    const Expr token = let(block / parts), part = let(block - token * parts);
     const Expr batch = let(token / s), t = let(token - batch * s);
-    const Expr p = let((has_positions ? cast(positions(batch, t), i64) : t) + offset);
+    assume(0 <= batch && batch < b && 0 <= t && t < s && 0 <= part);  // what quotients hide
     const Extents box = {heads, half};
-    const Buffer cosines = fragment(f32, {half}, "cosines"), sines = fragment(f32, {half}, "sines");
-    parallel({half}, [&](Expr j) { cosines(j) = cos_sin(p, j); });
-    parallel({half}, [&](Expr j) { sines(j) = cos_sin(p, half + j); });
-    const auto rotated_first = [&](const Expr& u, const Expr& v, const Expr& j) {
-      const Expr product = ieee::mul(v, sines(j));
-      return cast(ieee::fma(u, cosines(j), conjugate ? product : -product), dtype);
+    const auto first = [=](const Expr& j) { return pairs == Pairs::neighbors ? 2 * j : j; };
+    const auto second = [=](const Expr& j) {
+      return pairs == Pairs::neighbors ? 2 * j + 1 : j + half;
     };
-    const auto rotated_second = [&](const Expr& u, const Expr& v, const Expr& j) {
-      const Expr sine = sines(j);
-      return cast(ieee::fma(u, conjugate ? -sine : sine, ieee::mul(v, cosines(j))), dtype);
-    };
-    if (in_words) {
-      const auto halves = [&](const Expr& w) -> Pair {
-        if (dtype == bf16) {
-          const Pair both = unpack(w, bf16);
-          return {let(cast(both[0], f32)), let(cast(both[1], f32))};
-        }
-        return {let(bitcast(cast(w, u32), f32)), let(bitcast(cast(w >> 32, u32), f32))};
+    const auto rotate = [&](const Buffer& x, const Expr& head) {
+      const auto load = [&](const char* name, auto&& column) {
+        const Buffer tile = fragment(element, box, name);
+        parallel(box, [&](Expr i, Expr j) { tile(i, j) = x(batch, t, head + i, column(j)); });
+        return tile;
       };
-      parallel(box, [&](Expr i, Expr j) {
-        const auto [u, v] = halves(let(x(batch, t, head + i, j)));
-        const Expr a = rotated_first(u, v, j), z = rotated_second(u, v, j);
-        x(batch, t, head + i, j) =
-            dtype == bf16 ? pack(a, z)
-                          : cast(bitcast(a, u32), u64) | cast(bitcast(z, u32), u64) << 32;
-      });
-      return;
-    }
-    const Buffer us = fragment(f32, box, "u"), vs = fragment(f32, box, "v");
-    parallel(box, [&](Expr i, Expr j) { us(i, j) = cast(x(batch, t, head + i, first(j)), f32); });
-    parallel(box, [&](Expr i, Expr j) { vs(i, j) = cast(x(batch, t, head + i, second(j)), f32); });
-    parallel(box, [&](Expr i, Expr j) {
-      x(batch, t, head + i, first(j)) = rotated_first(us(i, j), vs(i, j), j);
-    });
-    parallel(box, [&](Expr i, Expr j) {
-      x(batch, t, head + i, second(j)) = rotated_second(us(i, j), vs(i, j), j);
-    });
+      const auto store = [&](auto&& column, auto&& value) {
+        parallel(box, [&](Expr i, Expr j) { x(batch, t, head + i, column(j)) = value(i, j); });
+      };
+      const Buffer us = load(in_words ? "words" : "u", first),
+                   vs = in_words ? Buffer() : load("v", second);
+
+      const Expr p = let((has_positions ? cast(positions(batch, t), i64) : t) + offset);
+      const Buffer cosines = fragment(f32, {half}, "cosines"),
+                   sines = fragment(f32, {half}, "sines");
+      parallel({half}, [&](Expr j) { cosines(j) = cos_sin(p, j); });
+      parallel({half}, [&](Expr j) { sines(j) = cos_sin(p, half + j); });
+      const auto rotated_first = [&](const Expr& u, const Expr& v, const Expr& j) {
+        const Expr product = ieee::mul(v, sines(j));
+        return cast(ieee::fma(u, cosines(j), conjugate ? product : -product), dtype);
+      };
+      const auto rotated_second = [&](const Expr& u, const Expr& v, const Expr& j) {
+        const Expr sine = sines(j);
+        return cast(ieee::fma(u, conjugate ? -sine : sine, ieee::mul(v, cosines(j))), dtype);
+      };
+      if (in_words) {
+        return store(first, [&](const Expr& i, const Expr& j) {
+          const Expr word = us(i, j);
+          if (dtype == bf16) {
+            const Pair both = unpack(word, bf16);
+            const Expr u = let(cast(both[0], f32)), v = let(cast(both[1], f32));
+            return pack(rotated_first(u, v, j), rotated_second(u, v, j));
+          }
+          const Expr u = let(bitcast(cast(word, u32), f32)),
+                     v = let(bitcast(cast(word >> 32, u32), f32));
+          const auto bits = [](const Expr& value) { return cast(bitcast(value, u32), u64); };
+          return bits(rotated_first(u, v, j)) | bits(rotated_second(u, v, j)) << 32;
+        });
+      }
+      const auto u = [&](const Expr& i, const Expr& j) { return cast(us(i, j), f32); };
+      const auto v = [&](const Expr& i, const Expr& j) { return cast(vs(i, j), f32); };
+      store(first, [&](Expr i, Expr j) { return rotated_first(u(i, j), v(i, j), j); });
+      store(second, [&](Expr i, Expr j) { return rotated_second(u(i, j), v(i, j), j); });
+    };
+    const auto of_x = [&] { rotate(x, part * heads); };
+    if (!has_key) return of_x();
+    if_(part < parts_of_x, of_x, [&] { rotate(key, (part - parts_of_x) * heads); });
   });
 }
 
-/// Each thread has 8 pairs.
+constexpr int64_t vector_bytes = 16, vectors_of_thread = 2, most_threads = 128;
+
+int64_t threads_of_head(int64_t d, DType dtype) {
+  return d * dtype.bits() / 8 / vector_bytes / vectors_of_thread;
+}
+
 void schedule_gpu(Schedule& s, const Case& c) {
-  const int64_t pairs = c.constant("heads") * c.constant("d") / 2;
-  s.threads(std::clamp<int64_t>(pairs / 8, 32, 256));
+  const int64_t threads = c.constant("heads") * threads_of_head(c.constant("d"), c.dtype(0));
+  s.threads(ceil_div(threads, 32) * 32);
+}
+
+/// So many that the last block of a token has few less.
+int64_t heads_of_block(int64_t heads, int64_t d, DType dtype) {
+  return ceil_div(heads, ceil_div(heads, most_threads / threads_of_head(d, dtype)));
 }
 
 const Jit& kernel() {
@@ -107,6 +135,7 @@ Tensor with_batch(const Tensor& t, int rank) {
 
 /// Pairs of neighbors as words; none where they don't lie at multiples of a word.
 Tensor as_words(const Tensor& x) {
+  if (x.stride(-1) != 1) return {};
   const auto size = static_cast<uintptr_t>(x.dtype().bits() / 4);
   if (reinterpret_cast<uintptr_t>(x.data()) % size != 0) return {};
   Shape shape = x.shape(), strides = x.strides();
@@ -123,8 +152,9 @@ Tensor as_words(const Tensor& x) {
 void apply_rotary(const Tensor& x_, const Tensor& cos_sin, const RotaryArgs& args, Stream stream) {
   constexpr const char* f = "apply_rotary";
   const Named x{"x", x_}, table{"cos_sin", cos_sin};
-  TW_REQUIRE(x_.rank() == 3 || x_.rank() == 4,
-             "{}: x is {}, it must be [t, heads, d] or [b, s, heads, d]", f, x_);
+  const int rank = x_.rank();
+  TW_REQUIRE(rank == 3 || rank == 4, "{}: x is {}, it must be [t, heads, d] or [b, s, heads, d]", f,
+             x_);
   check_dtype(f, x, {f32, bf16});
   const int64_t d = x_.dim(-1);
   TW_REQUIRE(d == 64 || d == 128, "{}: x is {}, its heads must have 64 or 128 elements", f, x_);
@@ -132,36 +162,57 @@ void apply_rotary(const Tensor& x_, const Tensor& cos_sin, const RotaryArgs& arg
   check_dtype(f, table, {f32});
   check_shape(f, table, {cos_sin.dim(0), d}, "[rows, d]");
   check_apart(f, x, {table});
+  if (args.key != nullptr) {
+    const Named key{"key", *args.key};
+    check_rank(f, key, rank);
+    check_dtype(f, key, {x_.dtype()});
+    Shape like_x = x_.shape();
+    like_x[rank - 2] = args.key->dim(-2);
+    check_shape(f, key, like_x, "like x but for its heads");
+    check_apart(f, key, {x, table});
+  }
   Tensor positions;
   if (args.positions != nullptr) {
     const Named given{"positions", *args.positions};
     check_dtype(f, given, {i32, i64});
-    check_shape(f, given, x_.rank() == 3 ? Shape{x_.dim(0)} : Shape{x_.dim(0), x_.dim(1)},
+    check_shape(f, given, rank == 3 ? Shape{x_.dim(0)} : Shape{x_.dim(0), x_.dim(1)},
                 "like tokens of x");
     check_apart(f, x, {given});
+    if (args.key != nullptr) check_apart(f, {"key", *args.key}, {given});
     positions = with_batch(*args.positions, 2);
   }
-  if (x_.numel() == 0) return;
-  const Tensor batched = with_batch(x_, 4);
-  Tensor words;
-  if (args.interleaved && x_.stride(-1) == 1) words = as_words(batched);
-  const bool in_words = words.data() != nullptr;
-  const Pairs pairs = !args.interleaved ? Pairs::halves
-                      : in_words        ? Pairs::words
-                                        : Pairs::neighbors;
-  const auto heads =
-      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::min<int64_t>(x_.dim(-2), 32))));
-  const bool has_positions = args.positions != nullptr;
+  if (x_.numel() == 0) {
+    RotaryArgs of_key = args;
+    of_key.key = nullptr;
+    if (args.key != nullptr) apply_rotary(*args.key, cos_sin, of_key, stream);
+    return;
+  }
+  const bool has_key = args.key != nullptr && args.key->numel() != 0,
+             has_positions = args.positions != nullptr;
+  Tensor query = with_batch(x_, 4), key = has_key ? with_batch(*args.key, 4) : Tensor();
+  Pairs pairs = args.interleaved ? Pairs::neighbors : Pairs::halves;
+  const Tensor query_words = as_words(query), key_words = has_key ? as_words(key) : Tensor();
+  if (args.interleaved && query_words.data() != nullptr &&
+      (!has_key || key_words.data() != nullptr)) {
+    pairs = Pairs::words;
+    query = query_words;
+    key = key_words;
+  }
+  const int64_t heads = std::max(x_.dim(-2), has_key ? key.dim(2) : 0);
   const Kernel& compiled = kernel()({x_.dtype(), has_positions ? positions.dtype() : i64},
                                     {{"pairs", static_cast<int64_t>(pairs)},
                                      {"conjugate", args.conjugate},
                                      {"has_positions", has_positions},
+                                     {"has_key", has_key},
                                      {"d", d},
-                                     {"heads", heads}},
+                                     {"heads", heads_of_block(heads, d, x_.dtype())}},
                                     x_.device().kind);
-  const Tensor& to = in_words ? words : batched;
-  if (has_positions) return compiled.launch(stream, {to, cos_sin, positions, args.offset});
-  compiled.launch(stream, {to, cos_sin, args.offset});
+  std::vector<Arg> arguments = {query};
+  if (has_key) arguments.emplace_back(key);
+  arguments.emplace_back(cos_sin);
+  if (has_positions) arguments.emplace_back(positions);
+  arguments.emplace_back(args.offset);
+  compiled(arguments, {.stream = stream});
 }
 
 }  // namespace tw::kernels
