@@ -15,25 +15,29 @@ void add_rotary(Cases& cases) {
     for (const bool interleaved : {false, true}) {
       const char* pairs = interleaved ? "neighbors" : "halves";
       cases.add("apply_rotary", format("{}, {}", dtype, pairs), [=](Place& p) {
-        // Some positions are outside, before and behind. Heads are whole parts, or nearly so, and
-        // a key has more or less of them.
+        // Some positions are outside, before and behind. Blocks have `part` heads of x or of the
+        // key, which fill the last one, or nearly so.
         struct Sizes {
-          int64_t heads, key_heads, offset;
+          int64_t heads, key_heads;
+          bool has_positions;
+          int64_t offset;
         };
-        for (const auto& [heads, key_heads, offset] :
-             {Sizes{3, 0, 1}, Sizes{33, 0, -1}, Sizes{33, 0, 1}, Sizes{3, 4, 1}, Sizes{4, 3, 1},
-              Sizes{33, 1, 1}}) {
+        const int64_t part = dtype == bf16 ? 17 : 9, heads_x = 2 * part - 1;
+        for (const auto& [heads, key_heads, has_positions, offset] :
+             {Sizes{heads_x, 0, true, 1}, Sizes{2 * part, 0, true, 1}, Sizes{heads_x, 0, false, -1},
+              Sizes{heads_x, 0, false, 1}, Sizes{heads_x, part, true, 1},
+              Sizes{2 * part, part - 1, true, 1}}) {
           const Tensor positions = p.holding(i32, {2, 2}, {4, -9, 0, 20}),
                        x = p.updated(p.input(dtype, {2, 2, heads, 72})),
                        key = p.updated(p.input(dtype, {2, 2, std::max<int64_t>(key_heads, 1), 80}))
                                  .slice(3, 8, 64);
-          const int64_t rows = heads < 33 ? 8 : 2;
+          const int64_t rows = has_positions ? 8 : 2;
           apply_rotary(x.slice(3, 8, 64), left(p.input(f32, {rows, 68}), 64),
                        {.key = key_heads > 0 ? &key : nullptr,
-                        .positions = heads < 33 ? &positions : nullptr,
+                        .positions = has_positions ? &positions : nullptr,
                         .offset = offset,
                         .interleaved = interleaved,
-                        .conjugate = heads < 33});
+                        .conjugate = has_positions});
         }
       });
     }
