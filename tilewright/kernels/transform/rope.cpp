@@ -103,20 +103,16 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
-constexpr int64_t vector_bytes = 16, vectors_of_thread = 2, most_threads = 128;
+// A block is a warp, whose threads ask for four vectors each before the first has come. On an H200
+// two vectors, or more warps a block, take longer (docs/plan.md).
+constexpr int64_t threads_of_block = 32, bytes_of_thread = 64;
 
-int64_t threads_of_head(int64_t d, DType dtype) {
-  return d * dtype.bits() / 8 / vector_bytes / vectors_of_thread;
-}
-
-void schedule_gpu(Schedule& s, const Case& c) {
-  const int64_t threads = c.constant("heads") * threads_of_head(c.constant("d"), c.dtype(0));
-  s.threads(ceil_div(threads, 32) * 32);
-}
+void schedule_gpu(Schedule& s, const Case&) { s.threads(threads_of_block); }
 
 /// So many that the last block of a token has few less.
 int64_t heads_of_block(int64_t heads, int64_t d, DType dtype) {
-  return ceil_div(heads, ceil_div(heads, most_threads / threads_of_head(d, dtype)));
+  const int64_t most = threads_of_block * bytes_of_thread / (d * dtype.bits() / 8);
+  return ceil_div(heads, ceil_div(heads, most));
 }
 
 const Jit& kernel() {
