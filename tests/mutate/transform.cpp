@@ -16,13 +16,13 @@ void add_rotary(Cases& cases) {
       const char* pairs = interleaved ? "neighbors" : "halves";
       cases.add("apply_rotary", format("{}, {}", dtype, pairs), [=](Place& p) {
         // Some positions are outside, before and behind. Blocks have `part` heads of x or of the
-        // key, which fill the last one, or nearly so.
+        // key, which fill a warp, and the last block or nearly so.
         struct Sizes {
           int64_t heads, key_heads;
           bool has_positions;
           int64_t offset;
         };
-        const int64_t part = dtype == bf16 ? 17 : 9, heads_x = 2 * part - 1;
+        const int64_t part = dtype == bf16 ? 16 : 8, heads_x = 2 * part - 1;
         for (const auto& [heads, key_heads, has_positions, offset] :
              {Sizes{heads_x, 0, true, 1}, Sizes{2 * part, 0, true, 1}, Sizes{heads_x, 0, false, -1},
               Sizes{heads_x, 0, false, 1}, Sizes{heads_x, part, true, 1},
