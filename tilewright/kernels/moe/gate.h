@@ -36,7 +36,7 @@ class ScoresOfRows {
   ScoresOfRows(int64_t rows, int64_t experts);
   /// As the logits are.
   void load(const Buffer& logits, const Expr& first) const;
-  /// Each by its score, inf where the logit isn't finite.
+  /// Each by its score, NaN where the logit isn't finite.
   void replace(const std::function<Expr(const Expr& logit)>& score) const;
   /// f(row of the block, expert, what it is worth)
   void each(const std::function<void(const Expr&, const Expr&, const Expr&)>& f) const;
