@@ -13,12 +13,14 @@
 namespace tw::kernels {
 namespace {
 
-// A block has the tokens and the positions of the same numbers: it copies the ones and clears the
-// others.
+// A block has some tokens, which it copies, and more positions, which it clears if they are
+// padding: there are more of these, and blocks that only look at one cost more than what they
+// store.
 void dataflow(Builder& k, DType dtype) {
   const Expr t = k.dim("t"), np = k.dim("np");
   const int64_t h = k.constant("h"), topk = k.constant("topk"), n = k.constant("n");
-  const int64_t rows = k.tunable("rows", 1), width = k.tunable("width", std::min<int64_t>(h, 4096));
+  const int64_t rows = k.tunable("rows", 1), paddings = k.tunable("paddings", 1);
+  const int64_t width = k.tunable("width", std::min<int64_t>(h, 4096));
   const Buffer x = k.input("x", dtype, {t, h});
   Buffer sf, out_sf;
   if (n > 0) sf = k.input("sf", u32, {t, n});
@@ -33,87 +35,85 @@ void dataflow(Builder& k, DType dtype) {
   if (n > 0) relaxed_global(out_sf);
 
   const int64_t parts = cdiv(h, width);
-  k.launch({cdiv(max(t, np), rows) * parts}, [&](Expr block) {
-    const Expr row = let(block / parts * rows), part = let(block % parts);
-    // What a position gets: columns of x, and where the first of those are the factors.
-    struct Piece {
-      Buffer from, to;
-      Expr first;
-      int64_t columns;
-      std::vector<Buffer> values;  // of each row
-    };
-    std::vector<Piece> pieces = {{x, out, part * width, width, {}}};
-    if (n > 0) pieces.push_back({sf, out_sf, 0, n, {}});
-    const auto set = [&](const Expr& at, const auto& element) {
-      for (const Piece& piece : pieces) {
-        const auto store = [&] {
-          parallel({piece.columns},
-                   [&](Expr j) { piece.to(at, piece.first + j) = element(piece, j); });
-        };
-        if (&piece == pieces.data() || parts == 1) {
-          store();
-        } else {
-          if_(part == 0, store);
-        }
-      }
-    };
+  k.launch({max(cdiv(t, rows), cdiv(np, paddings)) * parts}, [&](Expr block) {
+    const Expr group = let(block / parts), part = let(block % parts);
+    const Expr row0 = let(group * rows), first = let(part * width);
 
     // 1. All that is read is on its way at once, but positions behind the first few.
     std::vector<Expr> is_padding;
+    for (int64_t p = 0; p < paddings; ++p) {
+      is_padding.push_back(let(pos_to_expert(group * paddings + p) < 0));
+    }
     std::vector<std::vector<Expr>> positions(static_cast<size_t>(rows));
+    std::vector<Buffer> values;
     for (int64_t r = 0; r < rows; ++r) {
-      is_padding.push_back(let(pos_to_expert(row + r) < 0));
       for (int64_t slot = 0; topk <= kSlotsAtOnce && slot < topk; ++slot) {
-        positions[static_cast<size_t>(r)].push_back(let(token_topk_to_pos(row + r, slot)));
+        positions[static_cast<size_t>(r)].push_back(let(token_topk_to_pos(row0 + r, slot)));
       }
     }
-    for (Piece& piece : pieces) {
-      for (int64_t r = 0; r < rows; ++r) {
-        const Buffer v = fragment(piece.from.dtype(), {piece.columns}, piece.from.name());
-        if_(row + r < t, [&] {
-          parallel({piece.columns}, [&](Expr j) { v(j) = piece.from(row + r, piece.first + j); });
-        });
-        piece.values.push_back(v);
-      }
+    for (int64_t r = 0; r < rows; ++r) {
+      values.push_back(fragment(dtype, {width}, "values"));
+      if_(row0 + r < t,
+          [&] { parallel({width}, [&](Expr j) { values.back()(j) = x(row0 + r, first + j); }); });
     }
 
-    // 2. To where it belongs.
+    // 2. Factors: a thread has one of a position.
+    if (n > 0) {
+      if_(part == 0, [&] {
+        parallel({rows, topk, n}, [&](Expr r, Expr slot, Expr j) {
+          const Expr pos = let(cast(token_topk_to_pos(row0 + r, slot), i64));
+          const Expr factor = let(sf(row0 + r, j));
+          if_(0 <= pos && pos < np, [&] { out_sf(pos, j) = factor; });
+        });
+        parallel({paddings, n}, [&](Expr p, Expr j) {
+          const Expr pos = group * paddings + p;
+          if_(pos_to_expert(pos) < 0, [&] { out_sf(pos, j) = 0; });
+        });
+      });
+    }
+
+    // 3. Rows.
     for (int64_t r = 0; r < rows; ++r) {
       const auto at = static_cast<size_t>(r);
       const auto to_position = [&](const Expr& i) {
         const Expr pos = let(cast(i, i64));
-        if_(0 <= pos && pos < np, [&] {
-          set(pos, [&](const Piece& piece, const Expr& j) { return Expr(piece.values[at](j)); });
-        });
+        if_(0 <= pos && pos < np,
+            [&] { parallel({width}, [&](Expr j) { out(pos, first + j) = values[at](j); }); });
       };
       for (const Expr& pos : positions[at]) to_position(pos);
       if (positions[at].empty()) {
         in_groups_of_slots(topk, [&](const Expr& slot, int64_t count) {
           std::vector<Expr> all;
           for (int64_t c = 0; c < count; ++c) {
-            all.push_back(let(token_topk_to_pos(row + r, slot + c)));
+            all.push_back(let(token_topk_to_pos(row0 + r, slot + c)));
           }
           for (const Expr& pos : all) to_position(pos);
         });
       }
-      if_(is_padding[at], [&] {
-        assume(row + r < np);
-        set(row + r, [](const Piece&, const Expr&) { return Expr(0); });
+    }
+    for (int64_t p = 0; p < paddings; ++p) {
+      if_(is_padding[static_cast<size_t>(p)], [&] {
+        const Expr pos = let(group * paddings + p);
+        assume(pos < np);
+        parallel({width}, [&](Expr j) { out(pos, first + j) = 0; });
       });
     }
   });
 }
 
-/// Each thread has up to eight vectors of 16 bytes of a row, and at least four of several.
+/// Each thread has two vectors of 16 bytes, of one row if that is long enough. There are usually up
+/// to two positions for a token.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t h = c.constant("h"), in_vector = 128 / c.dtype().bits();
   const int64_t vectors = lang::cdiv(h, in_vector);
   int64_t threads = 256;
   while (threads > 32 && vectors % threads != 0) threads -= 32;
   if (threads == 32) threads = std::clamp<int64_t>(vectors / 32, 1, 8) * 32;
+  const int64_t rows = std::clamp<int64_t>(2 * threads / vectors, 1, 4);
   s.threads(threads)
-      .set("rows", std::clamp<int64_t>(4 * threads / vectors, 1, 4))
-      .set("width", std::min(h, 8 * threads * in_vector));
+      .set("rows", rows)
+      .set("paddings", 2 * rows)
+      .set("width", std::min(h, 2 * threads * in_vector));
 }
 
 const Jit& kernel() {
