@@ -51,6 +51,23 @@ TEST(SpreadLoops, HoldsWhatIsReadElsewhereInSharedMemory) {
             "shared");
 }
 
+// Several threads have a sum of a row, and the one that writes memory may not be the last to read.
+TEST(SpreadLoops, AnIterationThatReadsAndWritesMemoryHasOneThread) {
+  const std::string sums =
+      "parallel i in 8, j in 64 { x[i, j] = X[b, j] } alloc m: f32[8] fragment "
+      "reduce sum x -> m over [1] ";
+  const std::string use = " parallel i in 8, j in 64 { Y[b + i, j] = x[i, j] + m[i] }";
+  const std::string reads = "parallel i in 8 { m[i] = m[i] + s[i] }",
+                    writes = "parallel i in 8 { s[i] = m[i] }",
+                    both = "parallel i in 8 { m[i] = m[i] + s[i] s[i] = m[i] }",
+                    by_one = "parallel i in 8 { m[i] = m[i] + 1.0 s[i] = s[i] + m[i] }",
+                    other = "parallel i in 8 { m[i] = m[i] + s[i] Y[b + i, 0] = m[i] }";
+  for (const std::string& loop : {reads, writes, by_one, other}) {
+    EXPECT_NE(place_of("m", sums + loop + use), "shared") << loop;
+  }
+  EXPECT_EQ(place_of("m", sums + both + use), "shared");
+}
+
 TEST(SpreadLoops, ReadsNeighborsOfARunInTheirOwnThread) {
   const auto place_where = [](const std::string& read) {
     const ir::Program program = ir::parse_program(

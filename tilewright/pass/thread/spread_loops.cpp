@@ -43,6 +43,7 @@ struct Use {
   Buffer buffer;
   std::vector<Expr> indices;
   bool write;
+  bool for_memory = false;  // read for a store to memory, which copies of an iteration leave out
 };
 
 /// A parallel loop, a reduction or a scan, and what it uses.
@@ -53,8 +54,26 @@ struct Op {
   std::vector<Use> uses;  // of distributed buffers
   std::vector<Use> in_memory;
   std::optional<Fragment> map;
-  bool once = false;  // the result of an atomic goes to the one thread that makes it
+  /// One thread has an iteration: to it goes the result of an atomic, or what it reads and writes
+  /// of memory, where copies of the iteration would read what one of them may have written.
+  bool once = false;
   bool is_loop() const { return stmt.is<ir::Parallel>(); }
+  bool writes_registers() const {
+    return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.write; });
+  }
+  /// Whether all copies of an iteration, which there are where it writes registers, read memory
+  /// that one of them writes.
+  bool copies_conflict() const {
+    const auto is_written = [&](const Buffer& memory) {
+      return std::any_of(in_memory.begin(), in_memory.end(), [&](const Use& use) {
+        return use.write && use.buffer.root().same_as(memory.root());
+      });
+    };
+    return writes_registers() &&
+           std::any_of(in_memory.begin(), in_memory.end(), [&](const Use& use) {
+             return !use.write && !use.for_memory && is_written(use.buffer);
+           });
+  }
 };
 
 /// The operations of a launch in program order, its distributed buffers, and those that can't be.
@@ -87,6 +106,7 @@ class Collect : public ir::Visitor {
       loop_ = &op;
       children(stmt);
       loop_ = nullptr;
+      op.once |= op.copies_conflict();
       ops.push_back(std::move(op));
       return;
     } else if (stmt.is<ir::Reduce>() || stmt.is<ir::Scan>()) {
@@ -96,6 +116,10 @@ class Collect : public ir::Visitor {
       finalized.push_back(end->dst.buffer);
     } else if (const auto* store = stmt.try_as<ir::Store>()) {
       use({store->buffer, store->indices, true});
+      for_memory_ = !is_distributed(store->buffer);
+      children(stmt);
+      for_memory_ = false;
+      return;
     } else if (const auto* atomic = stmt.try_as<ir::Atomic>()) {
       use({atomic->buffer, atomic->indices, true});
       if (atomic->result && loop_ != nullptr) loop_->once = true;
@@ -107,7 +131,9 @@ class Collect : public ir::Visitor {
     children(stmt);
   }
   void visit(const Expr& expr) override {
-    if (const auto* load = expr.try_as<ir::Load>()) use({load->buffer, load->indices, false});
+    if (const auto* load = expr.try_as<ir::Load>()) {
+      use({load->buffer, load->indices, false, for_memory_});
+    }
     children(expr);
   }
 
@@ -127,6 +153,7 @@ class Collect : public ir::Visitor {
 
   const ThreadCode code_;
   Op* loop_ = nullptr;
+  bool for_memory_ = false;
   ir::Substitution values_;
 };
 
