@@ -50,17 +50,18 @@ OwnedTensor integers(DType dtype, const std::vector<int64_t>& list) {
   return tensor;
 }
 
-void check(const Case& c) {
+void check(const Case& c, Where where = Where::cpu) {
   const OwnedTensor q = random_tensor(c.dtype, {c.b, c.sq, c.hq, c.d}, 1),
                     k = random_tensor(c.dtype, {c.b, c.sk, c.hkv, c.d}, 2),
                     v = random_tensor(c.dtype, {c.b, c.sk, c.hkv, c.d}, 3);
   const OwnedTensor o = test::filled_tensor(c.dtype, {c.b, c.sq, c.hq, c.d}, 9),
                     lse = test::filled_tensor(f32, {c.b, c.hq, c.sq}, 9);
   const OwnedTensor lengths = integers(i32, c.lengths);
-  kernels::attention(q, k, v, o,
+  const Tensor placed_lengths = on(where, lengths), placed_lse = on(where, lse);
+  kernels::attention(on(where, q), on(where, k), on(where, v), on(where, o),
                      {.causal = c.causal,
-                      .key_lengths = c.lengths.empty() ? nullptr : &lengths.view(),
-                      .lse = &lse.view()});
+                      .key_lengths = c.lengths.empty() ? nullptr : &placed_lengths,
+                      .lse = &placed_lse});
   const auto wanted = reference::attention(c.reference(), values(q), values(k), values(v));
   test::expect_close(o, wanted.o, 2 * reference::unit_roundoff(c.dtype), absolute(c.dtype),
                      c.name());
@@ -78,6 +79,16 @@ TEST(Attention, AgreesWithTheReference) {
 
 TEST(Attention, HeadDimensions) {
   for (const int64_t d : {8, 20, 100, 256}) check({f32, 1, 40, 75, 2, 1, d, true});
+}
+
+TEST(Attention, OnThreads) {
+  for (const DType dtype : {f32, f16}) {
+    for (const int64_t d : {20, 64, 72, 80}) {  // heads of which the threads share out rows, or not
+      check({dtype, 1, 30, 68, 2, 1, d, d != 72,
+             d == 72 ? std::vector<int64_t>{50} : std::vector<int64_t>{}},
+            Where::twin);
+    }
+  }
 }
 
 TEST(Attention, SizesThatAreZeroOrOne) {
