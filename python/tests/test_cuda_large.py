@@ -292,8 +292,9 @@ def test_standard_normal(dtype: "torch.dtype") -> None:
             x = [high[1] ^ x[1] ^ keys[0], b & 0xFFFFFFFF, high[0] ^ x[3] ^ keys[1], a & 0xFFFFFFFF]
         wanted = []
         for u, v in ((x[0], x[1]), (x[2], x[3])):
-            radius = (-2 * torch.log((u + 0.5) / 2**32)).sqrt()
-            angle = (v + 0.5) / 2**31 * torch.pi
+            # The logarithm feels the rounding of its argument where that is nearly 1.
+            radius = (-2 * torch.log((u.float() * 2**-32 + 2**-33).double())).sqrt()
+            angle = (v.double() + 0.5) / 2**31 * torch.pi
             wanted += [radius * angle.sin(), radius * angle.cos()]
         part = found[first : first + 4096].cpu().double()
         wanted = torch.stack(wanted, 1).view(-1)[: part.numel()]
