@@ -24,10 +24,11 @@ void add_random(Cases& cases) {
       }
     });
     cases.add("standard_normal", format("{}", dtype), [=](Place& p) {
-      // Steps of 512 elements, two of a block: whole ones, and ends in each place of a vector, at
-      // the beginning and the end of a step and of a block.
-      for (const int64_t n : {1,   2,   3,    4,    5,    509,  510,  511,  512,  513,  514,
-                              515, 516, 1021, 1022, 1023, 1024, 1025, 1536, 2047, 2048, 2050}) {
+      // Blocks of 2048 elements, four vectors of a thread: whole ones, and ends in each place of a
+      // vector, at the beginning and the end of a block and of a row of its threads.
+      for (const int64_t n :
+           {1,    2,    3,    4,    5,    510,  511,  512,  513,  514,  1025, 1535,
+            2044, 2045, 2046, 2047, 2048, 2049, 2050, 2051, 2052, 4095, 4096, 4098}) {
         standard_normal(p.output(dtype, {n}), {.seed = (uint64_t{5} << 32) + 3, .stream = 9});
       }
     });

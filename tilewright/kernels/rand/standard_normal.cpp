@@ -75,49 +75,46 @@ std::array<Expr, 2> normals(const Expr& word0, const Expr& word1, bool hardware)
 // A thread has the four neighbors that a block of Philox makes.
 void dataflow(Builder& k, const Case& c) {
   const bool hardware = k.constant("hardware") != 0;
-  const int64_t quads = k.tunable("quads", 1024), depth = k.tunable("depth", 1);
+  const int64_t quads = k.tunable("quads", 1024);  // of a block
   const Expr n = k.dim("n");
   const Buffer y = k.inout("y", c.dtype(0), {n});
-  relaxed_global(y);  // each element is written once
   const Expr seed = k.scalar("seed", i64), stream = k.scalar("stream", i64);
-  k.launch({cdiv(n, quads * kQuad * depth)}, [&](Expr block) {
-    serial(depth, [&](Expr d) {
-      const Expr quad = let((block * depth + d) * quads);
-      std::array<Buffer, kQuad> z;
-      for (Buffer& each : z) each = fragment(f32, {quads}, "z");
-      parallel({quads}, [&](Expr q) {
-        const auto words = philox(cast(seed, u64), cast(quad + q, u64), cast(stream, u64));
-        const auto a = normals(words[0], words[1], hardware),
-                   b = normals(words[2], words[3], hardware);
-        z[0](q) = a[0];
-        z[1](q) = a[1];
-        z[2](q) = b[0];
-        z[3](q) = b[1];
-      });
-      const Expr first = let(quad * kQuad);
-      const auto store = [&] {
-        parallel({quads, kQuad}, [&](Expr q, Expr w) {
-          const Expr low = select(w == 0, z[0](q), z[1](q)),
-                     high = select(w == 2, z[2](q), z[3](q));
-          y(first + (q * kQuad + w)) = cast(select(w < 2, low, high), c.dtype(0));
-        });
-      };
-      // Most blocks are inside: one look for all of their elements.
-      if_(
-          first + quads * kQuad <= n,
-          [&] {
-            assume(0 <= first && first + quads * kQuad <= n);
-            store();
-          },
-          store);
+  k.launch({cdiv(n, quads * kQuad)}, [&](Expr block) {
+    const Expr quad = let(block * quads), first = let(quad * kQuad);
+    std::array<Buffer, kQuad> z;
+    for (Buffer& each : z) each = fragment(f32, {quads}, "z");
+    parallel({quads}, [&](Expr q) {
+      const auto words = philox(cast(seed, u64), cast(quad + q, u64), cast(stream, u64));
+      const auto a = normals(words[0], words[1], hardware),
+                 b = normals(words[2], words[3], hardware);
+      z[0](q) = a[0];
+      z[1](q) = a[1];
+      z[2](q) = b[0];
+      z[3](q) = b[1];
     });
+    const auto store = [&] {
+      parallel({quads, kQuad}, [&](Expr q, Expr w) {
+        const Expr low = select(w == 0, z[0](q), z[1](q)), high = select(w == 2, z[2](q), z[3](q));
+        y(first + (q * kQuad + w)) = cast(select(w < 2, low, high), c.dtype(0));
+      });
+    };
+    // Most blocks are inside: one look for all of their elements.
+    if_(
+        first + quads * kQuad <= n,
+        [&] {
+          assume(0 <= first && first + quads * kQuad <= n);
+          store();
+        },
+        store);
   });
 }
 
+// Four quads of a thread are at once on their way: on an H200 94.7 us for 8192 x 7168 in f32, one
+// 115.2, two in turn 111.5.
 const Jit& kernel() {
   static const Jit jit(
       define_kernel("standard_normal", dataflow).schedule("cuda", [](Schedule& s, const Case&) {
-        s.threads(128).set("quads", 128).set("depth", 2);
+        s.threads(128).set("quads", 512);
       }));
   return jit;
 }
