@@ -41,8 +41,9 @@ def test_in_the_place_of_torch(dtype: "torch.dtype", shape: tuple) -> None:
     assert torch.equal(torch.cuda.get_rng_state(), after)
 
 
-def test_a_release_of_torch_is_known() -> None:
-    assert ours._are_those_of_torch(torch.device("cuda", 0))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_release_of_torch_is_known(dtype: torch.dtype) -> None:
+    assert ours._are_those_of_torch(torch.device("cuda", 0), dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -350,13 +350,15 @@ def _groups(device: torch.device) -> int:
 
 
 @cache
-def _are_those_of_torch(device: torch.device) -> bool:
-    """Whether this release of torch numbers its normals as tilewright does: it promises nothing."""
+def _are_those_of_torch(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether this release of torch numbers its normals as tilewright does: it promises nothing.
+
+    Asked for a dtype at a time, so that no kernel is compiled that the caller doesn't need."""
     groups = _groups(device)
     generator = torch.Generator(device).manual_seed(1)
     for size in (1000, 1024 * groups + 1000):
         offset = generator.get_offset()
-        wanted = torch.randn(size, device=device, generator=generator)
+        wanted = torch.randn(size, dtype=dtype, device=device, generator=generator)
         found = rand.randn(torch.empty_like(wanted), 1, offset, groups)
         if generator.get_offset() != offset + rand.randn_words(size, groups):
             return False
@@ -391,7 +393,7 @@ def randn(
     if ours:
         index = torch.cuda.current_device() if where.index is None else where.index
         where = torch.device("cuda", index)
-        ours = _are_those_of_torch(where)
+        ours = _are_those_of_torch(where, kind)
     if not ours:
         return torch.randn(shape, dtype=dtype, device=device, generator=generator)
     state = torch.cuda.default_generators[where.index] if generator is None else generator
