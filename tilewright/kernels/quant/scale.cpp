@@ -29,7 +29,13 @@ Scale scale_of(const Tile& amax, const Expr& least, float largest, ScaleKind kin
                 return ieee::div(largest, x[0]);
               })};
     case ScaleKind::e4m3: {
-      const Tile factor = cast(cast(ratio(), f8_e4m3), f32);
+      // A product and its correction, which are the ratio from 2^-120 on; below, e4m3 rounds to 0.
+      const float inverse = 1 / largest;
+      const Tile corrected = elementwise({a}, [=](const std::vector<Operand>& x) {
+        const Expr near = ieee::mul(x[0], inverse);
+        return ieee::fma(ieee::fma(near, -largest, x[0]), inverse, near);
+      });
+      const Tile factor = cast(cast(corrected, f8_e4m3), f32);
       return {factor, inverse_of(factor)};
     }
     case ScaleKind::power_of_two:
