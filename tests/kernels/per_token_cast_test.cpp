@@ -116,6 +116,7 @@ TEST(PerTokenCast, IsBitwiseTheReferenceOnThreads) {
     // Rows that fill a block.
     check({dtype, f4_e2m1, 3, 2048, 32, Layout::packed_columns, Kind::power_of_two}, Where::twin);
     check({dtype, f8_e4m3, 2, 3072, 128, Layout::rows, Kind::exact}, Where::twin);
+    check({dtype, f8_e4m3, 16, 512, 64, Layout::packed_columns, Kind::power_of_two}, Where::twin);
   }
 }
 
@@ -181,7 +182,7 @@ TEST(PerTokenCast, CastsCodesAgain) {
     check_again(from, 1, 16, p, Layout::columns, Kind::exact, Where::twin);
     const Problem row{p.x, p.format, 3, 2048, 32, Layout::packed_columns, Kind::power_of_two};
     check_again(from, 32, 128, row, Layout::rows, Kind::exact, Where::twin);
-    const Problem tiles{from, f8_e4m3, 16, 1024, 32, Layout::packed_columns, Kind::power_of_two};
+    const Problem tiles{from, f8_e4m3, 16, 512, 32, Layout::packed_columns, Kind::power_of_two};
     check_again(from, 32, 128, tiles, Layout::rows, Kind::exact, Where::twin);
   }
 }

@@ -66,8 +66,14 @@ void add_token_casts(Cases& cases) {
       });
     }
   }
+  cases.add("per_token_cast", "bf16 to e4m3 in tiles", [=](Place& p) {
+    for (const Peaks where : kPeaks) {
+      per_token_cast(p.peaks(bf16, {16, 512}, 32, where), p.output(f8_e4m3, {16, 512}),
+                     factors(p, i32, 16, 16), {.group = 32, .round_sf = true});
+    }
+  });
   for (const DType dtype : {f8_e4m3, f4_e2m1}) {
-    for (const auto& [m, k] : {std::pair<int64_t, int64_t>{17, 256}, {16, 1024}}) {  // rows, tiles
+    for (const auto& [m, k] : {std::pair<int64_t, int64_t>{17, 256}, {16, 512}}) {  // rows, tiles
       const int64_t rows = m, width = k;
       cases.add("per_token_cast", format("{} again, [{}, {}]", dtype, m, k), [=](Place& p) {
         for (const Peaks where : kPeaks) {

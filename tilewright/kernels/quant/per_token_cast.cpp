@@ -15,7 +15,7 @@
 namespace tw::kernels {
 namespace {
 
-constexpr int64_t kRows = 8, kColumns = 512;  // of a tile
+constexpr int64_t kRows = 8, kColumns = 256;  // of a tile
 
 // Blocks share out the groups of all rows, or tiles of some rows. Columns past the end of a row
 // load as zero, which changes no maximum, and are not stored.
@@ -143,15 +143,18 @@ void schedule_gpu(Schedule& s, const Case& c) {
   s.set("together", std::max<int64_t>(elements / group, 1));
 }
 
-/// Codes with packed factors, of whole tiles: 8 words of factors, of neighbors in a column, fill a
-/// sector of memory together, which blocks of single rows would write in parts.
+/// To e4m3 of codes or bf16, with packed factors of up to 64, of whole tiles: 8 words of factors,
+/// of neighbors in a column, fill a sector of memory together, which blocks of single rows would
+/// write in parts. Threads have 64 codes, or 32 of bf16.
 void schedule_tiles(Schedule& s, const Case& c) {
   const int64_t group = c.constant("group"), groups = kColumns / group;
-  if (c.dtype().bits() > 8 || c.dtype(2) != u8 || group > kColumns ||
+  const bool is_coded = c.dtype().bits() <= 8;
+  if (!(is_coded || (c.dtype() == bf16 && c.dtype(1) == f8_e4m3)) || c.dtype(2) != u8 ||
+      static_cast<Part>(c.constant("part")) != Part::both || group > 64 ||
       c.constant("k") % kColumns != 0) {
     return schedule_gpu(s, c);
   }
-  s.threads(128).set("rows", kRows).set("together", kRows * groups);
+  s.threads(is_coded ? 32 : 64).set("rows", kRows).set("together", kRows * groups);
 }
 
 const Jit& kernel() {
