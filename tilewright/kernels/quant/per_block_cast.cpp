@@ -56,11 +56,13 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
-/// Each thread has 32 elements: 256 threads 8192, or 512 one block of 128 x 128.
+/// 256 threads have 32 elements each, of 8192 together, or 64 of one block of 128 x 128; of that,
+/// if it is f32, 512 threads have 32.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t elements = c.constant("rows") * c.constant("columns");
   const int64_t together = std::max<int64_t>(8192 / elements, 1);
-  s.threads(together * elements / 32).set("together", together);
+  const int64_t of_thread = elements > 8192 && c.dtype() == bf16 ? 64 : 32;
+  s.threads(together * elements / of_thread).set("together", together);
 }
 
 const Jit& kernel() {
