@@ -21,11 +21,11 @@ float least_or_default(float least, DType format, DType sf) {
   return least > 0 ? least : least_amax(format, sf);
 }
 
-int64_t threads_of_row(int64_t width, int64_t group) {
-  constexpr int64_t kElements = 32, kWarp = 32;
-  const int64_t threads = width / kElements;
-  const bool fits = width % (kElements * kWarp) == 0 && width % group == 0 && group <= 128;
-  return fits && threads >= 64 && threads <= 512 ? threads : 0;
+int64_t threads_of_row(int64_t width, int64_t group, int64_t elements) {
+  constexpr int64_t kWarp = 32, kMostThreads = 1024, kLongest = 16384;
+  const int64_t threads = width / elements;
+  const bool fits = width % (elements * kWarp) == 0 && width % group == 0 && group <= 128;
+  return fits && threads >= 64 && threads <= kMostThreads && width <= kLongest ? threads : 0;
 }
 
 Tensor check_cast_back(const char* function, const Tensor& q, const Tensor& sf, const Tensor& y,

@@ -16,9 +16,9 @@ ScaleKind kind_of(bool round_sf, DType sf);
 /// The least amax that counts, where 0 stands for that of the format.
 float least_or_default(float least, DType format, DType sf);
 
-/// Threads of a block that has a row, each 32 elements; 0 where whole warps don't share out rows of
-/// whole groups so.
-int64_t threads_of_row(int64_t width, int64_t group);
+/// Threads of a block that has a row, each so many elements; 0 where whole warps don't share out
+/// rows of whole groups so.
+int64_t threads_of_row(int64_t width, int64_t group, int64_t elements = 32);
 
 /// A cast of codes back to y [m, k], whose dtype and shape fit. Raises unless blocks and factors do
 /// and y is apart from the rest; gives the factors as the kernel takes them.

@@ -11,6 +11,7 @@
 #include "tilewright/kernels/quant/factors.h"
 #include "tilewright/kernels/quant/long_rows.h"
 #include "tilewright/kernels/quant/stochastic.h"
+#include "tilewright/kernels/work.h"
 
 namespace tw::kernels {
 namespace {
@@ -123,8 +124,9 @@ void dataflow(Builder& k, const Case& c) {
 
 /// Of codes, to e2m1 and of factors alone, where instructions count, a block has a row if that
 /// fills it: no thread divides by the number of groups then, nothing is guarded, and all loads come
-/// first. Else each of a block's 128 threads has 16 elements, or 32 where less than two vectors
-/// would be read for 16; of bf16, two of which are computed at once, each of 64 threads has 32.
+/// first; where there is little work, the more threads the better. Else each of a block's 128
+/// threads has 16 elements, or 32 where less than two vectors would be read for 16; of bf16, two of
+/// which are computed at once, each of 64 threads has 32.
 void schedule_gpu(Schedule& s, const Case& c) {
   if (c.constant("group") > kLongestHeld) {
     s.threads(256);
@@ -134,7 +136,9 @@ void schedule_gpu(Schedule& s, const Case& c) {
   const bool is_dense =
       c.dtype() != f32 && (c.dtype().bits() <= 8 || c.dtype(1) == f4_e2m1 ||
                            static_cast<Part>(c.constant("part")) == Part::factors);
-  if (const int64_t threads = threads_of_row(width, group); is_dense && threads != 0) {
+  int64_t threads = c.constant("little") != 0 ? threads_of_row(width, group, 8) : 0;
+  if (threads == 0) threads = threads_of_row(width, group);
+  if (is_dense && threads != 0) {
     s.threads(threads).set("together", width / group);
     return;
   }
@@ -224,11 +228,14 @@ void run(const Arguments& a, Stream stream) {
     check_apart(f, {"q", *a.q}, {{"x_sf", *o.x_sf}});
   }
   if (a.x.numel() == 0) return;
+  const bool little =
+      a.part == Part::factors && work_of(a.x.bytes(), a.x.device().kind) == Work::little;
   const Kernel& compiled =
       kernel()({a.x.dtype(), a.format, factors.dtype(), scaled ? x_factors.dtype() : f32},
                {{"part", static_cast<int64_t>(a.part)},
                 {"kind", static_cast<int64_t>(kind_of(o.round_sf, a.sf.dtype()))},
                 {"stochastic", o.stochastic},
+                {"little", little},
                 {"k", k},
                 {"group", o.group},
                 {"x_rows", scaled ? o.x_rows : 0},
