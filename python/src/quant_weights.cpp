@@ -59,6 +59,15 @@ Weight take(Call& call, nb::handle sf_, int64_t block, bool turned, nb::handle o
   return {in_batch(sf), in_batch(sf0), in_batch(sf1)};
 }
 
+bool is_transposed(const nb::sequence& transpose_sf1s, size_t i) {
+  bool transposed = false;
+  if (!nb::try_cast(transpose_sf1s[i], transposed)) {
+    throw nb::type_error(
+        format("{}: entry {} of transpose_sf1s must be True or False", kName, i).c_str());
+  }
+  return transposed;
+}
+
 nb::list batched_transpose_weight_sf(const nb::sequence& sf, int64_t block,
                                      const nb::sequence& transpose_sf1s, const nb::sequence& outs) {
   const size_t n = nb::len(sf);
@@ -72,7 +81,7 @@ nb::list batched_transpose_weight_sf(const nb::sequence& sf, int64_t block,
   Call call(kName);
   std::vector<Weight> weights;  // all are looked at before the first is written
   for (size_t i = 0; i < n; ++i) {
-    weights.push_back(take(call, sf[i], block, !nb::cast<bool>(transpose_sf1s[i]), outs[i]));
+    weights.push_back(take(call, sf[i], block, !is_transposed(transpose_sf1s, i), outs[i]));
     TW_REQUIRE(weights[i].sf.device() == weights[0].sf.device(),
                "{}: weights are on {} and {}, they must be on one device", kName,
                weights[0].sf.device(), weights[i].sf.device());
@@ -87,7 +96,7 @@ nb::list batched_transpose_weight_sf(const nb::sequence& sf, int64_t block,
     nb::object sf0 = all[2 * i], sf1 = all[2 * i + 1];
     if (outs[i].is_none()) {
       sf0 = sf0.attr("swapaxes")(-1, -2);
-      if (!nb::cast<bool>(transpose_sf1s[i])) sf1 = sf1.attr("swapaxes")(-1, -2);
+      if (!is_transposed(transpose_sf1s, i)) sf1 = sf1.attr("swapaxes")(-1, -2);
     }
     list.append(nb::make_tuple(sf0, sf1));
   }

@@ -106,6 +106,11 @@ def test_count_the_example() -> None:
         (lambda x: moe.aux_fi(x, 4, 0), ValueError, "num_aux_topk is 0"),
         (lambda x: moe.aux_fi(x, 3, 1), RuntimeError, "aux_fi: expert 3 of 3"),
         (
+            lambda x: moe.get_fused_mapping(x, 1 << 62, 0, 4),
+            ValueError,
+            "there are 4611686018427387904 experts, there must be from 1 to 1024",
+        ),
+        (
             lambda x: moe.inplace_unique_group_indices(x * 64, 65),
             RuntimeError,
             "inplace_unique_group_indices: group 192 of 128",

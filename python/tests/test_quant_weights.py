@@ -89,6 +89,7 @@ ONES = np.ones((4, 4), "float32")
         ({"sf": [ONES[0]]}, ValueError, "sf is f32 [4], it must have 2 or 3 dimensions"),
         ({"sf": [ONES[None][:0]]}, ValueError, "sf is f32 [0, 4, 4], it must have elements"),
         ({"sf": [ONES.astype("float64")]}, TypeError, "sf is f64 [4, 4], it must be f32"),
+        ({"transpose_sf1s": [None]}, TypeError, "entry 0 of transpose_sf1s must be True or False"),
         ({"outs": [ONES]}, TypeError, "an entry of outs must be a tuple"),
         ({"outs": [(ONES, ONES)]}, TypeError, "sf0 is f32 [4, 4], it must be i32"),
         (
