@@ -165,7 +165,7 @@ TEST(PerChannelCast, IsBitwiseTheReferenceOnThreads) {
              Layout::packed_columns},
             Where::twin);
       for (const int64_t m : {90, 128}) {
-        check({f8_e4m3, m, 128, group, Layout::rows, Kind::exact, true, columns}, Where::twin);
+        check({f8_e4m3, m, 384, group, Layout::rows, Kind::exact, true, columns}, Where::twin);
       }
       check({f8_e4m3, 256, 256, group, Layout::rows, Kind::exact, false, columns}, Where::twin);
     }

@@ -161,7 +161,7 @@ void add_channel_casts(Cases& cases) {
                         {bf16, i32, 32, 147, 136, 0, true},
                         {f8_e4m3, f32, 128, 149, 160, 32, false},
                         {f8_e4m3, f32, 128, 128, 160, 32, false},  // of whole tiles
-                        {f8_e4m3, f32, 32, 256, 160, 32, true},
+                        {f8_e4m3, f32, 32, 256, 288, 32, true},    // of panels
                         {bf16, f32, 32, 128, 136, 0, false}}) {
     const std::string what = format("{} rows of {}, factors {} of {}{}", f.m, f.x, f.sf, f.group,
                                     f.gathers ? ", gathered" : "");

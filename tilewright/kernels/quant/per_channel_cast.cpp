@@ -1,6 +1,7 @@
 // q, sf = x in groups of rows of each column, see quant.h for the formula.
 // Memory bound: x is read once, q and sf written once.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@ void dataflow(Builder& k, const Case& c) {
   const bool gathers = k.constant("gathers") != 0, turns = k.constant("turns") != 0;
   const int64_t parts = k.tunable("parts", 16), tile_k = k.tunable("tile_k", 128);
   const int64_t vector = k.tunable("vector", 8);
+  // Codes that are scaled are converted twice, so that they need few registers.
+  const bool holds_codes = k.tunable("holds_codes", 0) != 0;
 
   const Expr m = k.dim("m"), x_m = gathers ? k.dim("x_m") : m;
   const Buffer x = k.input("x", x_dtype, {x_m, width}, {.strides = {k.dim("x_row"), 1}});
@@ -46,9 +49,10 @@ void dataflow(Builder& k, const Case& c) {
 
   const int64_t groups = kTile / rows, apart = parts / groups, depth = kTile / parts;
   const int64_t run = x_sf ? std::min(x_columns, tile_k) : tile_k, runs = tile_k / run;
-  const int64_t across = cdiv(width, tile_k);
-  k.launch({cdiv(sf.padded_rows(), groups) * across}, [&](Expr block) {
-    const Expr strip = let(block / across), column0 = let(block % across * tile_k);
+  const int64_t across = cdiv(width, tile_k), panel = k.tunable("panel", across);  // tiles
+  // Of a strip tiles of one panel run together, of panels one after the other.
+  k.launch({cdiv(sf.padded_rows(), groups) * panel, cdiv(across, panel)}, [&](Expr block, Expr n) {
+    const Expr strip = let(block / panel), column0 = let((n * panel + block % panel) * tile_k);
     if (k.tunable("whole", 0) != 0) assume((strip + 1) * kTile <= m);
     const auto row = [&](int64_t r, const Expr& p) { return strip * kTile + p * depth + r; };
     const auto each = [&](auto f) {
@@ -72,12 +76,19 @@ void dataflow(Builder& k, const Case& c) {
         v[r](p, s, j) = x(gathers ? Expr(from[r](p)) : row(r, p), column0 + s * run + j);
       });
     });
+    Buffer of_x;
     if (x_sf) {
-      const Buffer of_x = shared(f32, {runs, kTile}, "of_x");
+      of_x = shared(f32, {runs, kTile}, "of_x");
       parallel({runs, kTile}, [&](Expr s, Expr i) {
         of_x(s, i) = x_sf->load(gathers ? Expr(row_of(i)) : strip * kTile + i,
                                 (column0 + s * run) / x_columns);
       });
+    }
+    const auto element = [&](int64_t r, const Expr& p, const Expr& s, const Expr& j) -> Expr {
+      if (!holds_codes) return v[r](p, s, j);
+      return ieee::mul(cast(v[r](p, s, j), f32), of_x(s, p * depth + r));
+    };
+    if (x_sf && !holds_codes) {
       each([&](int64_t r) {
         const Buffer codes = std::exchange(v[r], fragment(f32, {parts, runs, run}, "v"));
         parallel({parts, runs, run}, [&](Expr p, Expr s, Expr j) {
@@ -86,11 +97,11 @@ void dataflow(Builder& k, const Case& c) {
       });
     }
 
-    const DType compared = v[0].dtype();
+    const DType compared = x_sf ? f32 : x_dtype;
     const Buffer partial = shared(compared, {parts, tile_k}, "partial");
     parallel({parts, runs, run}, [&](Expr p, Expr s, Expr j) {
       Expr largest = cast(0.F, compared);
-      each([&](int64_t r) { largest = max(largest, abs(v[r](p, s, j))); });
+      each([&](int64_t r) { largest = max(largest, abs(element(r, p, s, j))); });
       partial(p, s * run + j) = largest;
     });
     const Buffer amax = fragment(f32, {groups, tile_k}, "amax");
@@ -110,7 +121,7 @@ void dataflow(Builder& k, const Case& c) {
     parallel({parts, runs, run},
              [&](Expr p, Expr s, Expr j) { inverse(p, s, j) = inverses(p / apart, s * run + j); });
     const auto code = [&](int64_t r, const Expr& p, const Expr& s, const Expr& j) {
-      return cast(ieee::mul(cast(v[r](p, s, j), f32), inverse(p, s, j)), f8_e4m3);
+      return cast(ieee::mul(cast(element(r, p, s, j), f32), inverse(p, s, j)), f8_e4m3);
     };
     if (!turns) {
       each([&](int64_t r) {  // one store a loop: such are vectors
@@ -143,7 +154,8 @@ void dataflow(Builder& k, const Case& c) {
 
 /// Threads have up to 64 elements of x, in vectors of up to 16 bytes: the more rows a thread has,
 /// the fewer partial results there are. Small blocks, some of which read while others compute; of
-/// codes a tile is as wide as the blocks that share a factor.
+/// codes a tile is as wide as the blocks that share a factor. Where rows are gathered, threads wait
+/// for their numbers first: there are more of them, which hold codes.
 void schedule_gpu(Schedule& s, const Case& c) {
   const int64_t vector = c.dtype() == f32 ? 4 : 8;
   s.max_vector(vector).set("vector", vector).set("parts", 16);
@@ -152,7 +164,12 @@ void schedule_gpu(Schedule& s, const Case& c) {
   } else if (c.dtype() == bf16) {
     s.threads(128).min_blocks_per_sm(8).set("tile_k", 64);
   } else {
-    s.threads(256).min_blocks_per_sm(3).set("tile_k", 128);
+    s.threads(256).set("tile_k", 128);
+    s.min_blocks_per_sm(c.constant("gathers") != 0 ? 5 : 3);
+  }
+  // Rows that are gathered more than once stay in the L2 cache while a panel runs.
+  if (c.dtype() == f8_e4m3 && c.constant("gathers") != 0) {
+    s.set("holds_codes", 1).set("panel", std::gcd(cdiv(c.constant("k"), 128), int64_t{4}));
   }
 }
 
