@@ -218,6 +218,7 @@ TEST(Top2SumGate, AgreesWithTheReferenceOnThreads) {
     expect_top2(Top2(3, 72, 6, 0, {}, scoring, 12, 5), Where::twin);
   }
   expect_top2(Top2(2, 1024, 32, 0, {}, Scoring::sigmoid, 32, 5), Where::twin);
+  expect_top2(Top2(2, 48, 8, 0, {}, Scoring::sigmoid, 24, 5), Where::twin);
   expect_top2(Top2(0, 16, 2, 0, {}, Scoring::sigmoid), Where::twin);
 }
 

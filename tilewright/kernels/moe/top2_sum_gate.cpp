@@ -92,7 +92,10 @@ void dataflow(Builder& k) {
       for (const Expr& expert : experts) {
         const Expr key = let(of_rows.key(i, expert, bias(expert)));
         if (kept > 0) {
-          const Expr group = cast(expert / (e / groups), u32);
+          // What fills up a row has no group, and no bit.
+          const int64_t most = (e + 4 * search.lists() - 1) / (e / groups);
+          const Expr number = cast(expert / (e / groups), u32);
+          const Expr group = most < 32 ? number : number & uint32_t{31};
           all.push_back(select((stays(i, 0) >> group & uint32_t{1}) != uint32_t{0} || key == kNoKey,
                                key, kOrderedMinusInfinity));
         } else {
