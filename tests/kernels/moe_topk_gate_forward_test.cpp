@@ -337,7 +337,7 @@ TEST(MoeTopkGateForward, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(error(64, 32, 1, nothing),
             "moe_topk_gate_forward: 32 experts of a token and 1 shared ones are more than 32");
   EXPECT_EQ(error(16, 2, 3, nothing),
-            "moe_topk_gate_forward: num_shared_experts is 3, it must be 1 or 2");
+            "moe_topk_gate_forward: num_shared_experts is 3, it must be 0 to 2");
   EXPECT_EQ(error(16, 2, 0, [](Gate& g) { g.mask = OwnedTensor(bool_, {5}); }),
             "moe_topk_gate_forward: mask is bool [5], it must be [4] [tokens]");
   EXPECT_EQ(error(16, 2, 0, [](Gate& g) { g.mask = OwnedTensor(u8, {4}); }),

@@ -419,7 +419,7 @@ TEST(Top2SumGate, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(error(64, 32, 1, nothing, {.map = true}),
             "top2_sum_gate: 32 experts of a token and 1 shared ones are more than 32");
   EXPECT_EQ(error(16, 2, 3, nothing, {.map = true}),
-            "top2_sum_gate: num_shared_experts is 3, it must be 1 or 2");
+            "top2_sum_gate: num_shared_experts is 3, it must be 0 to 2");
   EXPECT_EQ(error(16, 3, 2, nothing, {.map = true}),
             "top2_sum_gate: 2 shared experts must divide num_topk, 3, and that many times fewer "
             "the 16 experts");

@@ -101,7 +101,7 @@ GateSizes check_gate(std::string_view f, const Tensor& logits, const Tensor& idx
   const int64_t t = logits.dim(0), e = logits.dim(1), slots = idx.dim(1), k = slots - shared;
   TW_REQUIRE(e % 4 == 0, "{}: logits is {}, the number of experts must be a multiple of 4", f,
              logits);
-  TW_REQUIRE(shared >= 0 && shared <= 2, "{}: num_shared_experts is {}, it must be 1 or 2", f,
+  TW_REQUIRE(shared >= 0 && shared <= 2, "{}: num_shared_experts is {}, it must be 0 to 2", f,
              shared);
   const int64_t most = std::min(e, kMostChoices);
   TW_REQUIRE(k >= 1 && k <= most, "{}: num_topk is {}, it must be from 1 to {} for {} experts", f,
