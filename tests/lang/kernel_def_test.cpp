@@ -109,6 +109,22 @@ TEST(KernelDef, ConditionsMakeVariants) {
                                       "(n + 1) // 2 if n < 5", "(n + 3) // 4"}));
 }
 
+TEST(KernelDef, VariantsThatAreTheLastProgramGo) {
+  const auto rows = [](int64_t n) { return [n](Schedule& s, const Case&) { s.set("rows", n); }; };
+  const auto multiple_of = [](int64_t n) {
+    return [n](const Sizes& size) { return size("n") % n == 0; };
+  };
+  KernelDef def = define_kernel("copy", dataflow);
+  def.schedule("cuda", rows(2)).when(multiple_of(32)).schedule("cuda", rows(8));
+  def.when(multiple_of(16))
+      .schedule("cuda", rows(2))
+      .when(multiple_of(8))
+      .schedule("cuda", rows(2));
+  EXPECT_EQ(variants_of(def, targets::sm90a),
+            (std::vector<std::string>{"(n + 1) // 2 if truncmod(n, 32) == 0",
+                                      "(n + 7) // 8 if truncmod(n, 16) == 0", "(n + 1) // 2"}));
+}
+
 TEST(KernelDef, AMissingConstantIsAnError) {
   EXPECT_EQ(error_of([] { define_kernel("copy", dataflow).trace(targets::cpu, {{f32}, {}}); }),
             "kernel_def_test.cpp:13: constant: nothing gives a value for h\n"

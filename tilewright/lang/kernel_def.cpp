@@ -1,6 +1,7 @@
 #include "tilewright/lang/kernel_def.h"
 
 #include "tilewright/base/codes.h"
+#include "tilewright/ir/text.h"
 
 namespace tw {
 inline namespace lang {
@@ -28,6 +29,20 @@ KernelDef& KernelDef::when(Condition condition) {
   return *this;
 }
 
+namespace {
+
+/// Without variants before the last one that are the same program: their schedules had nothing to
+/// gain from their conditions.
+std::vector<Variant> without_repeats(std::vector<Variant> variants) {
+  const std::string last = ir::canonical_text(variants.back().program);
+  while (variants.size() > 1 && ir::canonical_text(variants.end()[-2].program) == last) {
+    variants.erase(variants.end() - 2);
+  }
+  return variants;
+}
+
+}  // namespace
+
 std::vector<Variant> KernelDef::trace(const Target& target, const Case& kernel_case) const {
   std::vector<Variant> variants;
   for (const std::string& wanted : {target.name(), target.family()}) {
@@ -39,12 +54,12 @@ std::vector<Variant> KernelDef::trace(const Target& target, const Case& kernel_c
       if (entry.condition) variant.guard = entry.condition(Sizes(variant.program)).ir();
       const bool always = !variant.guard;
       variants.push_back(std::move(variant));
-      if (always) return variants;
+      if (always) return without_repeats(std::move(variants));
     }
     if (!variants.empty()) break;
   }
   variants.push_back({trace(target, kernel_case, Schedule()), {}});
-  return variants;
+  return without_repeats(std::move(variants));
 }
 
 ir::Program KernelDef::trace(const Target& target, const Case& kernel_case,
