@@ -28,17 +28,18 @@ void bind_rand(nb::module_& m) {
         "By how much so many standard normals advance the generator's offset.");
   m.def(
       "standard_normal",
-      [](const Array& out, uint64_t seed, uint64_t stream, const Dtype& dtype) {
+      [](const Array& out, uint64_t seed, uint64_t subsequence, const Dtype& dtype) {
         Call call("standard_normal", dtype);
         const std::optional<DType> bits = dtype ? std::optional(dtype_named(*dtype)) : std::nullopt;
         const Tensor y = call.output("out", out, bits);
-        call.run(
-            [&](Stream on) { kernels::standard_normal(y, {.seed = seed, .stream = stream}, on); });
+        call.run([&](Stream on) {
+          kernels::standard_normal(y, {.seed = seed, .subsequence = subsequence}, on);
+        });
         return call.result();
       },
-      "out"_a, "seed"_a = 0, "stream"_a = 0, nb::kw_only(), "dtype"_a = nb::none(),
+      "out"_a, "seed"_a = 0, "subsequence"_a = 0, nb::kw_only(), "dtype"_a = nb::none(),
       "Fills out, f32, bf16 or f16 without gaps, with standard normals, and returns it: the same\n"
-      "bits on every device, and the first ones of a longer out. stream: which of 2^64 sequences\n"
+      "bits on every device, and the first ones of a longer out. subsequence: which of 2^64\n"
       "of this seed.");
 }
 

@@ -332,12 +332,12 @@ _define(
 )
 
 
-def _fill_with_normals(out: torch.Tensor, seed: int, stream: int = 0) -> None:
-    rand.standard_normal(out, seed % 2**64, stream % 2**64)
+def _fill_with_normals(out: torch.Tensor, seed: int, subsequence: int = 0) -> None:
+    rand.standard_normal(out, seed % 2**64, subsequence % 2**64)
 
 
 _define(
-    "standard_normal(Tensor(a!) out, int seed, int stream=0) -> ()",
+    "standard_normal(Tensor(a!) out, int seed, int subsequence=0) -> ()",
     _fill_with_normals,
     lambda *_arguments: None,
 )

@@ -20,7 +20,7 @@ void test_rand(void) {
   CLOSE(half, wanted, COUNT(wanted), 5e-6);
 
   // A prefix is the shorter tensor; streams differ, and no arguments are seed 0 of stream 0.
-  tw_normal_args normal = {.seed = 7, .stream = 1};
+  tw_normal_args normal = {.seed = 7, .subsequence = 1};
   OK(tw_standard_normal(&F32(all, Step), &normal, NULL));
   OK(tw_standard_normal(&F32(half, 1001), &normal, NULL));
   CLOSE(half, all, 1001, 0);

@@ -141,15 +141,15 @@ void check_normal(DType dtype, const Shape& shape, const NormalArgs& args = {},
   const OwnedTensor y = test::filled_tensor(dtype, shape, 77);
   kernels::standard_normal(on(where, y), args);
   test::expect_same(
-      y, rounded(dtype, reference::standard_normal(y->numel(), args.seed, args.stream)),
-      format("{}: {} {} {} {}", name_of(where), dtype, shape, args.seed, args.stream));
+      y, rounded(dtype, reference::standard_normal(y->numel(), args.seed, args.subsequence)),
+      format("{}: {} {} {} {}", name_of(where), dtype, shape, args.seed, args.subsequence));
 }
 
 constexpr std::array<NormalArgs, 5> kArgs = {{{},
                                               {.seed = 5},
-                                              {.seed = (uint64_t{7} << 32) + 3, .stream = 1},
-                                              {.seed = ~uint64_t{0}, .stream = ~uint64_t{0}},
-                                              {.seed = 9, .stream = uint64_t{1} << 32}}};
+                                              {.seed = (uint64_t{7} << 32) + 3, .subsequence = 1},
+                                              {.seed = ~uint64_t{0}, .subsequence = ~uint64_t{0}},
+                                              {.seed = 9, .subsequence = uint64_t{1} << 32}}};
 // Streams whose first word of block 0 under this seed is nearly 2^32, so that u is 1, and nearly 0.
 constexpr uint64_t kEdgeSeed = 1, kNoRadius = 9077817, kLargeRadius = 270842;
 
@@ -179,14 +179,14 @@ TEST(StandardNormal, OnThreads) {
 TEST(StandardNormal, AtTheEndsOfTheRadius) {
   for (const Where where : {Where::cpu, Where::twin}) {
     const OwnedTensor y = test::filled_tensor(f32, {4}, 77);
-    kernels::standard_normal(on(where, y), {.seed = kEdgeSeed, .stream = kNoRadius});
+    kernels::standard_normal(on(where, y), {.seed = kEdgeSeed, .subsequence = kNoRadius});
     EXPECT_EQ(values(y)[0], 0);
     EXPECT_EQ(values(y)[1], 0);
     EXPECT_FALSE(std::signbit(values(y)[0]) || std::signbit(values(y)[1]));
-    kernels::standard_normal(on(where, y), {.seed = kEdgeSeed, .stream = kLargeRadius});
+    kernels::standard_normal(on(where, y), {.seed = kEdgeSeed, .subsequence = kLargeRadius});
     EXPECT_GT(std::hypot(values(y)[0], values(y)[1]), 5.9);
     for (const uint64_t stream : {kNoRadius, kLargeRadius}) {
-      check_normal(f32, {5}, {.seed = kEdgeSeed, .stream = stream}, where);
+      check_normal(f32, {5}, {.seed = kEdgeSeed, .subsequence = stream}, where);
     }
   }
 }
@@ -195,7 +195,7 @@ TEST(StandardNormal, IsTheFormula) {
   constexpr int64_t kCount = 1 << 18;
   const uint64_t seed = 21, stream = 4;
   const OwnedTensor y(f32, {kCount});
-  kernels::standard_normal(y, {.seed = seed, .stream = stream});
+  kernels::standard_normal(y, {.seed = seed, .subsequence = stream});
   const std::vector<double> z = values(y);
   for (int64_t i = 0; i < kCount; i += 2) {
     const std::array<uint32_t, 4> words =
@@ -216,10 +216,10 @@ TEST(StandardNormal, IsTheFormula) {
 
 TEST(StandardNormal, APrefixOfALongerTensorIsTheShorterOne) {
   const OwnedTensor all(f32, {5000});
-  kernels::standard_normal(all, {.seed = 3, .stream = 2});
+  kernels::standard_normal(all, {.seed = 3, .subsequence = 2});
   for (const int64_t n : {1, 4, 1023, 1026, 4096}) {
     const OwnedTensor part(f32, {n});
-    kernels::standard_normal(part, {.seed = 3, .stream = 2});
+    kernels::standard_normal(part, {.seed = 3, .subsequence = 2});
     EXPECT_EQ(values(part), values(all->slice(0, 0, n)));
   }
 }
@@ -229,7 +229,7 @@ TEST(StandardNormal, IsDistributedAsItSays) {
     const OwnedTensor y(dtype, {1 << 20}), other(dtype, {1 << 20});
     kernels::standard_normal(y, {.seed = 11});
     expect_normal(y, 4096);
-    kernels::standard_normal(other, {.seed = 11, .stream = 1});
+    kernels::standard_normal(other, {.seed = 11, .subsequence = 1});
     const std::vector<double> a = values(y), b = values(other);
     double both = 0;
     for (size_t i = 0; i < a.size(); ++i) both += a[i] * b[i] / static_cast<double>(a.size());

@@ -29,7 +29,7 @@ void add_random(Cases& cases) {
       for (const int64_t n :
            {1,    2,    3,    4,    5,    510,  511,  512,  513,  514,  1025, 1535,
             2044, 2045, 2046, 2047, 2048, 2049, 2050, 2051, 2052, 4095, 4096, 4098}) {
-        standard_normal(p.output(dtype, {n}), {.seed = (uint64_t{5} << 32) + 3, .stream = 9});
+        standard_normal(p.output(dtype, {n}), {.seed = (uint64_t{5} << 32) + 3, .subsequence = 9});
       }
     });
   }

@@ -30,6 +30,7 @@ tw_status tw_randn_words(int64_t numel, int64_t most_groups, uint64_t* words) {
 tw_status tw_standard_normal(const tw_tensor* y, const tw_normal_args* args, tw_stream stream) {
   return guarded("standard_normal", [&](Reader& read) {
     const tw_normal_args c = args_or_default(args);
-    kernels::standard_normal(read("y", y), {.seed = c.seed, .stream = c.stream}, Stream{stream});
+    kernels::standard_normal(read("y", y), {.seed = c.seed, .subsequence = c.subsequence},
+                             Stream{stream});
   });
 }

@@ -22,7 +22,7 @@ tw_status tw_randn_words(int64_t numel, int64_t most_groups, uint64_t* words);
 
 typedef struct tw_normal_args {
   uint64_t seed;
-  uint64_t stream;  // which of 2^64 sequences of this seed
+  uint64_t subsequence;  // which of 2^64 of this seed
 } tw_normal_args;
 
 /// y = standard normals, the same bits on every device; a prefix of a longer tensor is the shorter

@@ -29,16 +29,16 @@ uint64_t randn_words(int64_t numel, int64_t most_groups);
 
 struct NormalArgs {
   uint64_t seed = 0;
-  /// Which of 2^64 sequences of this seed.
-  uint64_t stream = 0;
+  /// Which of 2^64 of this seed.
+  uint64_t subsequence = 0;
 };
 
 /// y = standard normals, the same bits on every device: element i, in y's order, is normal i % 4 of
-/// block i / 4 of the stream, Philox 4x32-10 with the seed as its key and the counter (i / 4,
-/// stream). So a prefix of a longer tensor is the shorter one. The first two words make two, the
-/// last two the others, by Box and Muller: sqrt(-2 log u) times sine and cosine, by polynomials, at
-/// most 4.2 ulp of f32 off in 6e7 pairs, none of them -0. y: f32, bf16 or f16, any shape without
-/// gaps.
+/// block i / 4 of the subsequence, Philox 4x32-10 with the seed as its key and the counter (i / 4,
+/// subsequence). So a prefix of a longer tensor is the shorter one. The first two words make two,
+/// the last two the others, by Box and Muller: sqrt(-2 log u) times sine and cosine, by
+/// polynomials, at most 4.2 ulp of f32 off in 6e7 pairs, none of them -0 (f16 may round to it). y:
+/// f32, bf16 or f16, any shape without gaps.
 void standard_normal(const Tensor& y, const NormalArgs& args = {}, Stream stream = {});
 
 }  // namespace tw::kernels

@@ -78,13 +78,13 @@ void dataflow(Builder& k, const Case& c) {
   const int64_t quads = k.tunable("quads", 1024);  // of a block
   const Expr n = k.dim("n");
   const Buffer y = k.inout("y", c.dtype(0), {n});
-  const Expr seed = k.scalar("seed", i64), stream = k.scalar("stream", i64);
+  const Expr seed = k.scalar("seed", i64), subsequence = k.scalar("subsequence", i64);
   k.launch({cdiv(n, quads * kQuad)}, [&](Expr block) {
     const Expr quad = let(block * quads), first = let(quad * kQuad);
     std::array<Buffer, kQuad> z;
     for (Buffer& each : z) each = fragment(f32, {quads}, "z");
     parallel({quads}, [&](Expr q) {
-      const auto words = philox(cast(seed, u64), cast(quad + q, u64), cast(stream, u64));
+      const auto words = philox(cast(seed, u64), cast(quad + q, u64), cast(subsequence, u64));
       const auto a = normals(words[0], words[1], hardware),
                  b = normals(words[2], words[3], hardware);
       z[0](q) = a[0];
@@ -130,7 +130,7 @@ void standard_normal(const Tensor& y, const NormalArgs& args, Stream stream) {
   const bool hardware = y.device().kind == DeviceKind::cuda;
   kernel()({y.dtype()}, {{"hardware", hardware}}, y.device().kind)
       .launch(stream, {Tensor(y.data(), y.dtype(), {n}, y.device()),
-                       static_cast<int64_t>(args.seed), static_cast<int64_t>(args.stream)});
+                       static_cast<int64_t>(args.seed), static_cast<int64_t>(args.subsequence)});
 }
 
 }  // namespace tw::kernels
