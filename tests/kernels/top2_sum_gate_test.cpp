@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -388,6 +389,9 @@ TEST(Top2SumGate, StopsAtWhatTheDeviceSees) {
                 std::string::npos);
     }
   }
+  const Top2 biased(2, 16, 2, 0, {}, Scoring::sigmoid);
+  biased.bias->data_as<float>()[3] = std::bit_cast<float>(INT32_MAX);  // the NaN that a GPU makes
+  EXPECT_NE(stop_of(biased).find("or a bias is NaN"), std::string::npos);
   Top2 fixed(2, 16, 2, 0, {.fix = true}, Scoring::sigmoid);
   test::assign(fixed.fix, {0, 1});
   fixed.unmapped.select(0, 1).data_as<int64_t>()[1] = 16;

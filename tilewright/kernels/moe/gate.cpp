@@ -11,7 +11,6 @@ namespace tw::kernels {
 
 ScoresOfRows::ScoresOfRows(int64_t rows, int64_t experts)
     : rows_(rows),
-      experts_(experts),
       strip_(4 * lists_of(experts)),
       parts_(lang::cdiv(experts, strip_)),
       all_(shared(f32, {rows, parts_ * strip_}, "all")) {}
@@ -48,7 +47,8 @@ void finish_gate(const GateRows& g, const Found& found,
   const auto kind = [&](const Expr& i) { return g.kind(i, 0); };
   parallel({g.rows, kMostChoices}, [&](Expr i, Expr r) {
     device_assert(kind(i) < kFixed || found.keys(i, r) != kNoKey,
-                  g.function + ": a logit of this token isn't finite", {g.first + i});
+                  g.function + ": a logit of this token isn't finite, or a bias is NaN",
+                  {g.first + i});
   });
   parallel({g.rows, 1}, [&](Expr i, Expr) {
     device_assert(kind(i) != kRouted || found.last(i, 0) > kOrderedMinusInfinity,

@@ -1,4 +1,5 @@
-// The end of every gate: the chosen experts of each token with their weights and numbers.
+// What gates share: the scores of all experts of a row, and their end, the chosen experts of each
+// token with their weights and numbers.
 #pragma once
 
 #include <functional>
@@ -47,7 +48,7 @@ class ScoresOfRows {
   Expr key(const Expr& row, const Expr& expert, const Expr& bias) const;
 
  private:
-  int64_t rows_, experts_, strip_, parts_;
+  int64_t rows_, strip_, parts_;
   Buffer all_;
 };
 

@@ -61,6 +61,7 @@ void dataflow(Builder& k) {
     const int64_t columns = of_rows.columns();
     const Buffer biases = shared(f32, {2, columns}, "biases");
     parallel({columns}, [&](Expr expert) { biases(0, expert) = bias(0, expert); });
+    // Of another shape, so that both loops stay apart, each of vectors.
     parallel({1, columns}, [&](Expr, Expr expert) { biases(1, expert) = image_bias(0, expert); });
     const auto keys = [&](const Expr& i, const std::vector<Expr>& experts) {
       const Expr is_image = let(cast(image(row + i), i64));

@@ -16,7 +16,8 @@ Expr ordered(const Expr& x);
 Expr ordered_without_zeros(const Expr& x);
 /// That of the f32 -inf.
 constexpr int32_t kOrderedMinusInfinity = INT32_MIN + 0x7FFFFF;
-/// What no f32 has, above all that they have: of elements that must not be there, found first.
+/// What no f32 but a NaN has, above all that they have: of elements that must not be there, found
+/// first.
 constexpr int32_t kNoKey = INT32_MAX;
 
 /// Columns of a row of h are dealt out to so many lists of at most 8: element c of list l is column
@@ -33,7 +34,7 @@ struct Search {
   /// For GPUs, changes no result: keys are made where their columns lie side by side, and handed on
   /// to lists through shared memory.
   bool staged = false;
-  /// The keys of results are asked for; a staged search has them anyway.
+  /// The keys of results are asked for; a staged search has them anyway. Of `in_word` the words.
   bool with_keys = false;
 
   /// lists_of(h), or one for each result.
@@ -46,7 +47,9 @@ struct Search {
 struct Found {
   Buffer columns;  // [rows, width]: of the r-th best at r
   Buffer last;     // [rows, 1]: the key of the last
-  Buffer keys;     // [rows, width], where the search has them: the key of the r-th best at r
+  /// [rows, width], where the search has them: the key of the r-th best at r, none that is kNoKey
+  /// behind the results.
+  Buffer keys;
 };
 
 /// The keys of a row of the block in these columns, i32 above INT_MIN. Columns may be h or more:
