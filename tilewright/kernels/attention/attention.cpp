@@ -59,11 +59,10 @@ void attend(const Head& h, const Expr& first, const Expr& scale, int64_t bm, int
     const Buffer before = fragment(f32, {bm}, "before"), shrink = fragment(f32, {bm}, "shrink");
     parallel({bm}, [&](Expr i) { before(i) = highest(i); });
     reduce_max(scores, highest, 0, {.clear = false});
-    // The terms are relative to the highest score, to 0 while that is -inf: then nothing has been
-    // added up yet, and the first score may lie any distance below 0.
+    // The terms are relative to the highest score, to 0 while that is -inf: inf - inf is no number.
     parallel({bm}, [&](Expr i) {
       const Expr next = let(select(highest(i) == -inf(f32), 0.0F, highest(i)));
-      shrink(i) = exp2(min(before(i) - next, 0.0F));
+      shrink(i) = exp2(before(i) - next);
       total(i) *= shrink(i);
       base(i) = next;
     });
