@@ -164,12 +164,12 @@ void schedule_gpu(Schedule& s, const Case& c) {
   } else if (c.dtype() == bf16) {
     s.threads(128).min_blocks_per_sm(8).set("tile_k", 64);
   } else {
-    s.threads(256).set("tile_k", 128);
-    s.min_blocks_per_sm(c.constant("gathers") != 0 ? 5 : 3);
-  }
-  // Rows that are gathered more than once stay in the L2 cache while a panel runs.
-  if (c.dtype() == f8_e4m3 && c.constant("gathers") != 0) {
-    s.set("holds_codes", 1).set("panel", std::gcd(cdiv(c.constant("k"), 128), int64_t{4}));
+    const bool gathers = c.constant("gathers") != 0;
+    s.threads(256).min_blocks_per_sm(gathers ? 5 : 3).set("tile_k", 128);
+    // Rows that are gathered more than once stay in the L2 cache while a panel runs.
+    if (gathers) {
+      s.set("holds_codes", 1).set("panel", std::gcd(cdiv(c.constant("k"), 128), int64_t{4}));
+    }
   }
 }
 

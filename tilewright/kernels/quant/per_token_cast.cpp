@@ -153,7 +153,7 @@ void schedule_gpu(Schedule& s, const Case& c) {
 void schedule_tiles(Schedule& s, const Case& c) {
   const int64_t group = c.constant("group"), groups = kColumns / group;
   const bool is_coded = c.dtype().bits() <= 8;
-  if (!(is_coded || (c.dtype() == bf16 && c.dtype(1) == f8_e4m3)) || c.dtype(2) != u8 ||
+  if (!(is_coded || c.dtype() == bf16) || c.dtype(1) != f8_e4m3 || c.dtype(2) != u8 ||
       static_cast<Part>(c.constant("part")) != Part::both || group > 64 ||
       c.constant("k") % kColumns != 0) {
     return schedule_gpu(s, c);
@@ -228,8 +228,8 @@ void run(const Arguments& a, Stream stream) {
     check_apart(f, {"q", *a.q}, {{"x_sf", *o.x_sf}});
   }
   if (a.x.numel() == 0) return;
-  const bool little =
-      a.part == Part::factors && work_of(a.x.bytes(), a.x.device().kind) == Work::little;
+  const bool little = a.part == Part::factors && a.x.dtype() != f32 &&
+                      work_of(a.x.bytes(), a.x.device().kind) == Work::little;
   const Kernel& compiled =
       kernel()({a.x.dtype(), a.format, factors.dtype(), scaled ? x_factors.dtype() : f32},
                {{"part", static_cast<int64_t>(a.part)},
