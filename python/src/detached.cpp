@@ -30,9 +30,12 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t count, PyObject* ke
   for (PyObject* kind : {PyExc_ValueError, PyExc_TypeError, PyExc_BufferError}) {
     if (PyErr_ExceptionMatches(kind) == 0) continue;
     nb::python_error cause;
-    const nb::str text(cause.value());
+    PyObject* text = PyObject_Str(cause.value().ptr());
+    const char* words = text != nullptr ? PyUnicode_AsUTF8AndSize(text, nullptr) : nullptr;
+    if (words == nullptr) PyErr_Clear();
     cause.restore();
-    nb::chain_error(detached->error, "%s", text.c_str());
+    nb::chain_error(detached->error, "%s", words != nullptr ? words : "an error without words");
+    Py_XDECREF(text);
     break;
   }
   return nullptr;
@@ -68,7 +71,10 @@ PyTypeObject* detached_type() {
 void bind_detached(nb::module_& m) {
   m.def(
       "detached",
-      [](nb::callable function, nb::handle error) {
+      [](nb::callable function, nb::type_object error) {
+        if (PyExceptionClass_Check(error.ptr()) == 0) {
+          throw nb::type_error("detached: the error must be a class of exceptions");
+        }
         Detached* made = PyObject_New(Detached, detached_type());
         if (made == nullptr) throw nb::python_error();
         made->vectorcall = &call;

@@ -88,6 +88,7 @@ class Handle {
 
 std::optional<TorchMemory> torch_memory(DType dtype, const Shape& shape, Device device,
                                         std::optional<int64_t> columns) {
+  if (device.kind != DeviceKind::cpu && device.kind != DeviceKind::cuda) return {};
   static const std::optional<Api> api = load();
   if (!api || dtype.is_sub_byte()) return {};
   const int32_t number = api->dtypes[static_cast<size_t>(dtype.scalar)];
@@ -96,8 +97,10 @@ std::optional<TorchMemory> torch_memory(DType dtype, const Shape& shape, Device 
   const int32_t index = device.kind == DeviceKind::cpu ? 0 : device.id;
   Shape strides = shape;
   int64_t step = 1;
-  for (int i = shape.rank() - 1; i >= 0; step *= std::max(shape[i--], int64_t{1}))
+  for (int i = shape.rank() - 1; i >= 0; --i) {  // torch counts a size of 0 as 1
     strides[i] = step;
+    step *= std::max<int64_t>(shape[i], 1);
+  }
   Handle whole(*api), part(*api);
   if (api->empty_strided(shape.rank(), shape.begin(), strides.begin(), number, kind, index,
                          &whole.tensor) != 0) {
