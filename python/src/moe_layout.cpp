@@ -77,8 +77,8 @@ nb::tuple get_fused_mapping(const Array& topk_idx_, int64_t experts, int64_t np,
   Call call(f);
   const Tensor topk_idx = call.input("topk_idx", topk_idx_);
   // What the maps are allocated by.
-  TW_REQUIRE(experts >= 1, "{}: num_experts is {}, it must be from 1 to 1024", f, experts);
-  TW_REQUIRE(experts <= 1024, "{}: there are {} experts, there must be from 1 to 1024", f, experts);
+  TW_REQUIRE(experts >= 1 && experts <= 1024, "{}: num_experts is {}, it must be from 1 to 1024", f,
+             experts);
   TW_REQUIRE(alignment >= 1, "{}: alignment is {}, it must be at least 1", f, alignment);
   const bool sizing = np == 0 && !no_sync;
   const int64_t pairs = topk_idx.numel();

@@ -108,7 +108,7 @@ def test_count_the_example() -> None:
         (
             lambda x: moe.get_fused_mapping(x, 1 << 62, 0, 4),
             ValueError,
-            "there are 4611686018427387904 experts, there must be from 1 to 1024",
+            "num_experts is 4611686018427387904, it must be from 1 to 1024",
         ),
         (
             lambda x: moe.inplace_unique_group_indices(x * 64, 65),
