@@ -30,7 +30,8 @@ void dataflow(Builder& k, DType dtype, DType weight) {
       // Both sums at once, of distances from the row's first element. Where that is far from all
       // others, the variance is off by about h 2^-24, relatively, and the result by half of that:
       // less than a bf16 shows, of which a unit is 2^-8. (In place, what has the first element of
-      // a row of one warp could write it before the others read it: no barrier is between.)
+      // a row of one warp could write it before the others read it: no barrier is between. Rows of
+      // up to 512 share a block, see hold_rows; longer ones are folded over warps.)
       const Tile first = cast(load(x(here, at(0, 1))), f32);
       const auto distance = [&] { return v() - first; };
       const Tile offset = sum(distance(), 1) / count;
