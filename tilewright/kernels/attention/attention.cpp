@@ -35,12 +35,10 @@ void attend(const Head& h, const Expr& first, const Expr& scale, int64_t bm, int
                v = shared(dtype, {bn, d}, "v_tile");
   const Buffer scores = fragment(f32, {bn, bm}, "scores"), terms = shared(dtype, {bn, bm}, "terms");
   const Buffer sums = fragment(f32, {d, bm}, "sums");
-  const Buffer highest = fragment(f32, {bm}, "highest"), base = fragment(f32, {bm}, "base"),
-               total = fragment(f32, {bm}, "total");
+  const Buffer highest = fragment(f32, {bm}, "highest"), total = fragment(f32, {bm}, "total");
   parallel({d, bm}, [&](Expr c, Expr i) { q(c, i) = h.q(0, first + i, 0, c); });
   clear(sums);
   fill(highest, -inf(f32));
-  fill(base, 0.0F);
   clear(total);
 
   // A query sees the keys below its own index plus `seen`.
@@ -56,7 +54,8 @@ void attend(const Head& h, const Expr& first, const Expr& scale, int64_t bm, int
       if (causal) visible = visible && key + j < first + i + seen;
       scores(j, i) = select(visible, scores(j, i) * scale, -inf(f32));
     });
-    const Buffer before = fragment(f32, {bm}, "before"), shrink = fragment(f32, {bm}, "shrink");
+    const Buffer before = fragment(f32, {bm}, "before"), base = fragment(f32, {bm}, "base"),
+                 shrink = fragment(f32, {bm}, "shrink");
     parallel({bm}, [&](Expr i) { before(i) = highest(i); });
     reduce_max(scores, highest, 0, {.clear = false});
     // The terms are relative to the highest score, to 0 while that is -inf: inf - inf is no number.
@@ -78,7 +77,7 @@ void attend(const Head& h, const Expr& first, const Expr& scale, int64_t bm, int
   });
   if (with_lse) {
     constexpr float kLn2 = 0.693147182F;
-    parallel({bm}, [&](Expr i) { h.lse(0, 0, first + i) = base(i) * kLn2 + log(total(i)); });
+    parallel({bm}, [&](Expr i) { h.lse(0, 0, first + i) = highest(i) * kLn2 + log(total(i)); });
   }
 }
 
