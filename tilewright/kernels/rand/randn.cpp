@@ -7,6 +7,7 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/rand.h"
+#include "tilewright/kernels/rand/box_muller.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -15,20 +16,12 @@ namespace {
 constexpr int64_t kGroup = 256;  // streams that torch gives to a block
 
 /// Two normals of two words, by the operations of cuRAND: its sine and cosine are those of the
-/// hardware. The root is rounded to the nearest, here by a step from the hardware's reciprocal,
-/// which needs no branch: its argument is 0 or well inside of the normal numbers.
+/// hardware, its root is rounded to the nearest.
 std::array<Expr, 2> normals(const Expr& word0, const Expr& word1, bool hardware) {
   constexpr float kTurn = 0x1.921fb6p-30F;  // 2 pi / 2^32
   const Expr square = let(log(uniform(word0)) * -2.0F);
   const Expr angle = let(ieee::fma(cast(word1, f32), kTurn, kTurn / 2));
-  Expr radius;
-  if (hardware) {
-    const Expr inverse = let(fast::rsqrt(max(square, 1e-20F)));
-    const Expr root = let(ieee::mul(square, inverse));
-    radius = let(ieee::fma(ieee::fma(-root, root, square), ieee::mul(inverse, 0.5F), root));
-  } else {
-    radius = let(sqrt(square));
-  }
+  const Expr radius = let(hardware ? nearest_root(square) : sqrt(square));
   const auto scaled = [&](const Expr& x) { return ieee::fma(radius, x, 0.0F); };  // no -0
   if (hardware) return {scaled(fast::sin(angle)), scaled(fast::cos(angle))};
   return {scaled(sin(angle)), scaled(cos(angle))};
@@ -48,18 +41,10 @@ void dataflow(Builder& k, const Case& c) {
     const Expr row = let(block / parts), stream = let((block - row * parts) * width);
     serial(depth, [&](Expr d) {
       const Expr step = let(row * depth + d);
-      std::array<Buffer, 4> z;
-      for (Buffer& each : z) each = fragment(f32, {width}, "z");
-      parallel({width}, [&](Expr j) {
-        const auto words = philox(cast(seed, u64), cast(first_block + step, u64),
-                                  cast(cast(stream + j, u32), u64));
-        const auto a = normals(words[0], words[1], hardware),
-                   b = normals(words[2], words[3], hardware);
-        z[0](j) = a[0];
-        z[1](j) = a[1];
-        z[2](j) = b[0];
-        z[3](j) = b[1];
-      });
+      const auto z = normals_of_blocks(
+          width, seed, [&](const Expr&) { return cast(first_block + step, u64); },
+          [&](const Expr& j) { return cast(cast(stream + j, u32), u64); },
+          [&](const Expr& a, const Expr& b) { return normals(a, b, hardware); });
       const auto store = [&](bool all) {
         for (int64_t w = 0; w < 4; ++w) {
           const Buffer& from = z[static_cast<size_t>(w)];

@@ -10,6 +10,7 @@
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/rand.h"
+#include "tilewright/kernels/rand/box_muller.h"
 #include "tilewright/lang/lang.h"
 
 namespace tw::kernels {
@@ -39,11 +40,7 @@ Expr radius(const Expr& word, bool hardware) {
   const Expr f = let(ieee::sub(bitcast(u - e, f32), 1.0F));
   const Expr square = let(
       ieee::fma(cast(bitcast(e, i32), f32), kTwoLog2 * -0x1p-23F, ieee::mul(f, polynomial(f, kP))));
-  if (!hardware) return ieee::sqrt(square);
-  // CUDA's own steps to the nearest root, without its branch: square is 0 or in [2^-23, 46).
-  const Expr inverse = let(fast::rsqrt(max(square, 1e-20F)));
-  const Expr root = let(ieee::mul(square, inverse));
-  return ieee::fma(ieee::fma(-root, root, square), ieee::mul(inverse, 0.5F), root);
+  return hardware ? nearest_root(square) : ieee::sqrt(square);  // of 0 or in [2^-23, 46)
 }
 
 /// Sine and cosine of 2 pi (word + 1/2) / 2^32: at most 2.4 and 1.2 ulp off.
@@ -81,17 +78,10 @@ void dataflow(Builder& k, const Case& c) {
   const Expr seed = k.scalar("seed", i64), subsequence = k.scalar("subsequence", i64);
   k.launch({cdiv(n, quads * kQuad)}, [&](Expr block) {
     const Expr quad = let(block * quads), first = let(quad * kQuad);
-    std::array<Buffer, kQuad> z;
-    for (Buffer& each : z) each = fragment(f32, {quads}, "z");
-    parallel({quads}, [&](Expr q) {
-      const auto words = philox(cast(seed, u64), cast(quad + q, u64), cast(subsequence, u64));
-      const auto a = normals(words[0], words[1], hardware),
-                 b = normals(words[2], words[3], hardware);
-      z[0](q) = a[0];
-      z[1](q) = a[1];
-      z[2](q) = b[0];
-      z[3](q) = b[1];
-    });
+    const auto z = normals_of_blocks(
+        quads, seed, [&](const Expr& q) { return cast(quad + q, u64); },
+        [&](const Expr&) { return cast(subsequence, u64); },
+        [&](const Expr& a, const Expr& b) { return normals(a, b, hardware); });
     const auto store = [&] {
       parallel({quads, kQuad}, [&](Expr q, Expr w) {
         const Expr low = select(w == 0, z[0](q), z[1](q)), high = select(w == 2, z[2](q), z[3](q));
