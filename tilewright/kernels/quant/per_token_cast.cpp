@@ -2,6 +2,7 @@
 // Memory bound: x is read once, q and sf written once; but rows of more than 16384 that are a group
 // are read twice (long_rows.cpp).
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "tilewright/jit/jit.h"
@@ -46,80 +47,85 @@ void dataflow(Builder& k, const Case& c) {
   const int64_t run = scaled ? std::min(x_columns, group) : group;  // with one factor of x
   const int64_t runs = cdiv(group, run);
   const Extents box = {together, runs, run};
-  const int64_t wide = rows == 0 ? groups : together / rows;  // groups of a row of a tile
-  k.launch(
-      {rows == 0 ? cdiv(m * groups, together) : cdiv(m, rows) * (groups / wide)}, [&](Expr block) {
-        const Expr first = let(block * together);
-        const Expr row0 = let(rows == 0 ? first / groups : block / (groups / wide) * rows);
-        const Expr group0 = let(rows == 0 ? first % groups : block % (groups / wide) * wide);
-        if (rows != 0) assume(row0 + rows <= m);
-        // Where the block's group i is.
-        const auto row = [&](const Expr& i) { return row0 + (rows == 0 ? group0 + i : i) / wide; };
-        const auto group_of = [&](const Expr& i) {
-          return rows == 0 ? (group0 + i) % groups : group0 + i % wide;
-        };
-        const auto column = [&](const Expr& i, const Expr& s) {
-          return group_of(i) * group + s * run;
-        };
+  // Where a block's group i is.
+  struct Places {
+    std::function<Expr(const Expr& i)> row, group;
+  };
+  const auto among_all = [=](const Expr& block) -> Places {
+    const Expr first = let(block * together), row0 = let(first / groups),
+               group0 = let(first % groups);
+    return {[=](const Expr& i) { return row0 + (group0 + i) / groups; },
+            [=](const Expr& i) { return (group0 + i) % groups; }};
+  };
+  const int64_t wide = rows == 0 ? groups : together / rows, across = groups / wide;  // of tiles
+  const auto in_tile = [=](const Expr& block) -> Places {
+    const Expr row0 = let(block / across * rows), group0 = let(block % across * wide);
+    assume(row0 + rows <= m);
+    return {[=](const Expr& i) { return row0 + i / wide; },
+            [=](const Expr& i) { return group0 + i % wide; }};
+  };
+  const Expr blocks = rows == 0 ? cdiv(m * groups, together) : cdiv(m, rows) * across;
+  k.launch({blocks}, [&](Expr block) {
+    const Places place = rows == 0 ? among_all(block) : in_tile(block);
+    const auto& row = place.row;
+    const auto& group_of = place.group;
+    const auto column = [&](const Expr& i, const Expr& s) { return group_of(i) * group + s * run; };
 
-        const Buffer v = fragment(scaled || stochastic ? f32 : x_dtype, box, "v"),
-                     of_x = fragment(f32, {together, runs}, "of_x");
-        if (scaled) {
-          parallel({together, runs}, [&](Expr i, Expr s) {
-            of_x(i, s) = x_sf->load(row(i) / x_rows, column(i, s) / x_columns);
-          });
-        }
-        parallel(box, [&](Expr i, Expr s, Expr j) {
-          v(i, s, j) = cast(x(row(i), column(i, s) + j), v.dtype());
-        });
-        Scale scale;
-        if (part == Part::codes) {
-          const Buffer given = fragment(f32, {together, 1}, "given");
-          parallel({together}, [&](Expr i) { given(i, 0) = sf.load(row(i), group_of(i)); });
-          scale.inverse = inverse_of(value(given));
-        } else {
-          // Rounding keeps order: the largest product is that of the largest value.
-          Tile largest = cast(abs_max(value(v), 2), f32);
-          if (scaled) largest = largest * reshape(value(of_x), {together, runs, 1});
-          scale = scale_of(reshape(abs_max(largest, 1), {together, 1}), least, format, kind);
-          const Buffer factor = scale.factor.fragment();
-          parallel({together}, [&](Expr i) { sf.store(row(i), group_of(i), factor(i, 0)); });
-        }
-        if (part == Part::factors) return;
-        // What elements are multiplied with. That of x and the inverse may be infinite together,
-        // which zeros must not meet; all others saturate by the largest number, too.
-        const DType scaling = part == Part::codes ? f32 : scaling_type(v.dtype(), format, kind);
-        const Buffer by = fragment(scaling, {together, runs}, "by"),
-                     inverse = scale.inverse.fragment();
-        parallel({together, runs}, [&](Expr i, Expr s) {
-          by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32))
-                            : cast(inverse(i, 0), scaling);
-        });
-        if (!stochastic) {
-          parallel(box, [&](Expr i, Expr s, Expr j) {
-            q(row(i), column(i, s) + j) = code_of(v(i, s, j), by(i, s), format);
-          });
-          return;
-        }
-        const Extents quads = {together, runs, run / kQuad, kQuad};
-        const Buffer parts = fragment(u32, quads, "parts"),
-                     hash = fragment(u32, {together, runs, run / kQuad}, "hash");
-        parallel(box,
-                 [&](Expr i, Expr s, Expr j) { v(i, s, j) = ieee::mul(v(i, s, j), by(i, s)); });
-        parallel(quads, [&](Expr i, Expr s, Expr c, Expr r) {
-          parts(i, s, c, r) = random_part(v(i, s, c * kQuad + r), r);
-        });
-        reduce_sum(parts, hash, 3);
-        parallel({together, runs, run / kQuad}, [&](Expr i, Expr s, Expr c) {
-          hash(i, s, c) = random_hash(hash(i, s, c), column(i, s) / kQuad + c);
-        });
-        parallel(box, [&](Expr i, Expr s, Expr j) {
-          q(row(i), column(i, s) + j) =
-              cast(v(i, s, j), format,
-                   {.round = Rounding::rs,
-                    .rbits = random_bits(format, hash(i, s, j / kQuad), j % kQuad)});
-        });
+    const Buffer v = fragment(scaled || stochastic ? f32 : x_dtype, box, "v"),
+                 of_x = fragment(f32, {together, runs}, "of_x");
+    if (scaled) {
+      parallel({together, runs}, [&](Expr i, Expr s) {
+        of_x(i, s) = x_sf->load(row(i) / x_rows, column(i, s) / x_columns);
       });
+    }
+    parallel(box, [&](Expr i, Expr s, Expr j) {
+      v(i, s, j) = cast(x(row(i), column(i, s) + j), v.dtype());
+    });
+    Scale scale;
+    if (part == Part::codes) {
+      const Buffer given = fragment(f32, {together, 1}, "given");
+      parallel({together}, [&](Expr i) { given(i, 0) = sf.load(row(i), group_of(i)); });
+      scale.inverse = inverse_of(value(given));
+    } else {
+      // Rounding keeps order: the largest product is that of the largest value.
+      Tile largest = cast(abs_max(value(v), 2), f32);
+      if (scaled) largest = largest * reshape(value(of_x), {together, runs, 1});
+      scale = scale_of(reshape(abs_max(largest, 1), {together, 1}), least, format, kind);
+      const Buffer factor = scale.factor.fragment();
+      parallel({together}, [&](Expr i) { sf.store(row(i), group_of(i), factor(i, 0)); });
+    }
+    if (part == Part::factors) return;
+    // What elements are multiplied with. That of x and the inverse may be infinite together,
+    // which zeros must not meet; all others saturate by the largest number, too.
+    const DType scaling = part == Part::codes ? f32 : scaling_type(v.dtype(), format, kind);
+    const Buffer by = fragment(scaling, {together, runs}, "by"), inverse = scale.inverse.fragment();
+    parallel({together, runs}, [&](Expr i, Expr s) {
+      by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32))
+                        : cast(inverse(i, 0), scaling);
+    });
+    if (!stochastic) {
+      parallel(box, [&](Expr i, Expr s, Expr j) {
+        q(row(i), column(i, s) + j) = code_of(v(i, s, j), by(i, s), format);
+      });
+      return;
+    }
+    const Extents quads = {together, runs, run / kQuad, kQuad};
+    const Buffer parts = fragment(u32, quads, "parts"),
+                 hash = fragment(u32, {together, runs, run / kQuad}, "hash");
+    parallel(box, [&](Expr i, Expr s, Expr j) { v(i, s, j) = ieee::mul(v(i, s, j), by(i, s)); });
+    parallel(quads, [&](Expr i, Expr s, Expr c, Expr r) {
+      parts(i, s, c, r) = random_part(v(i, s, c * kQuad + r), r);
+    });
+    reduce_sum(parts, hash, 3);
+    parallel({together, runs, run / kQuad}, [&](Expr i, Expr s, Expr c) {
+      hash(i, s, c) = random_hash(hash(i, s, c), column(i, s) / kQuad + c);
+    });
+    parallel(box, [&](Expr i, Expr s, Expr j) {
+      q(row(i), column(i, s) + j) = cast(
+          v(i, s, j), format,
+          {.round = Rounding::rs, .rbits = random_bits(format, hash(i, s, j / kQuad), j % kQuad)});
+    });
+  });
 }
 
 /// Of codes, to e2m1 and of factors alone, where instructions count, a block has a row if that
