@@ -124,26 +124,6 @@ struct Torch {
   std::array<nb::object, kScalarCount> dtypes;
 };
 
-constexpr std::pair<Scalar, const char*> kTorchNames[] = {
-    {Scalar::boolean, "bool"},
-    {Scalar::i8, "int8"},
-    {Scalar::i16, "int16"},
-    {Scalar::i32, "int32"},
-    {Scalar::i64, "int64"},
-    {Scalar::u8, "uint8"},
-    {Scalar::u16, "uint16"},
-    {Scalar::u32, "uint32"},
-    {Scalar::u64, "uint64"},
-    {Scalar::f16, "float16"},
-    {Scalar::bf16, "bfloat16"},
-    {Scalar::f32, "float32"},
-    {Scalar::f64, "float64"},
-    {Scalar::e4m3, "float8_e4m3fn"},
-    {Scalar::e5m2, "float8_e5m2"},
-    {Scalar::e8m0, "float8_e8m0fnu"},
-    {Scalar::e2m1, "float4_e2m1fn_x2"},
-};
-
 /// Null when no torch has been imported.
 const Torch* torch() {
   static const Torch* loaded = nullptr;

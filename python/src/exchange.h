@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 
@@ -31,6 +32,27 @@ nb::object exchange_empty(const dlpack::DLPackExchangeAPI& api, DType dtype, con
 
 /// The framework's current stream on a device.
 Stream exchange_stream(const dlpack::DLPackExchangeAPI& api, Device device);
+
+/// torch's names of our dtypes.
+inline constexpr std::pair<Scalar, const char*> kTorchNames[] = {
+    {Scalar::boolean, "bool"},
+    {Scalar::i8, "int8"},
+    {Scalar::i16, "int16"},
+    {Scalar::i32, "int32"},
+    {Scalar::i64, "int64"},
+    {Scalar::u8, "uint8"},
+    {Scalar::u16, "uint16"},
+    {Scalar::u32, "uint32"},
+    {Scalar::u64, "uint64"},
+    {Scalar::f16, "float16"},
+    {Scalar::bf16, "bfloat16"},
+    {Scalar::f32, "float32"},
+    {Scalar::f64, "float64"},
+    {Scalar::e4m3, "float8_e4m3fn"},
+    {Scalar::e5m2, "float8_e5m2"},
+    {Scalar::e8m0, "float8_e8m0fnu"},
+    {Scalar::e2m1, "float4_e2m1fn_x2"},
+};
 
 /// Whether it is a tensor of torch.
 bool is_torch(nb::handle array);

@@ -59,13 +59,13 @@ Weight take(Call& call, nb::handle sf_, int64_t block, bool turned, nb::handle o
   return {in_batch(sf), in_batch(sf0), in_batch(sf1)};
 }
 
-bool is_transposed(const nb::sequence& transpose_sf1s, size_t i) {
-  bool transposed = false;
-  if (!nb::try_cast(transpose_sf1s[i], transposed)) {
+bool read_flag(const nb::sequence& transpose_sf1s, size_t i) {
+  bool flag = false;
+  if (!nb::try_cast(transpose_sf1s[i], flag)) {
     throw nb::type_error(
         format("{}: entry {} of transpose_sf1s must be True or False", kName, i).c_str());
   }
-  return transposed;
+  return flag;
 }
 
 nb::list batched_transpose_weight_sf(const nb::sequence& sf, int64_t block,
@@ -80,8 +80,10 @@ nb::list batched_transpose_weight_sf(const nb::sequence& sf, int64_t block,
   if (n == 0) return list;
   Call call(kName);
   std::vector<Weight> weights;  // all are looked at before the first is written
+  std::vector<bool> transposed;
   for (size_t i = 0; i < n; ++i) {
-    weights.push_back(take(call, sf[i], block, !is_transposed(transpose_sf1s, i), outs[i]));
+    transposed.push_back(read_flag(transpose_sf1s, i));
+    weights.push_back(take(call, sf[i], block, !transposed[i], outs[i]));
     TW_REQUIRE(weights[i].sf.device() == weights[0].sf.device(),
                "{}: weights are on {} and {}, they must be on one device", kName,
                weights[0].sf.device(), weights[i].sf.device());
@@ -96,7 +98,7 @@ nb::list batched_transpose_weight_sf(const nb::sequence& sf, int64_t block,
     nb::object sf0 = all[2 * i], sf1 = all[2 * i + 1];
     if (outs[i].is_none()) {
       sf0 = sf0.attr("swapaxes")(-1, -2);
-      if (!is_transposed(transpose_sf1s, i)) sf1 = sf1.attr("swapaxes")(-1, -2);
+      if (!transposed[i]) sf1 = sf1.attr("swapaxes")(-1, -2);
     }
     list.append(nb::make_tuple(sf0, sf1));
   }

@@ -5,21 +5,11 @@
 
 #include <dlfcn.h>
 
+#include "exchange.h"
 #include "tilewright/base/format.h"
 
 namespace tw::python {
 namespace {
-
-constexpr std::pair<Scalar, const char*> kNames[] = {
-    {Scalar::boolean, "bool"},     {Scalar::i8, "int8"},
-    {Scalar::i16, "int16"},        {Scalar::i32, "int32"},
-    {Scalar::i64, "int64"},        {Scalar::u8, "uint8"},
-    {Scalar::u16, "uint16"},       {Scalar::u32, "uint32"},
-    {Scalar::u64, "uint64"},       {Scalar::f16, "float16"},
-    {Scalar::bf16, "bfloat16"},    {Scalar::f32, "float32"},
-    {Scalar::f64, "float64"},      {Scalar::e4m3, "float8_e4m3fn"},
-    {Scalar::e5m2, "float8_e5m2"},
-};
 
 /// Of torch/csrc/inductor/aoti_torch/c/shim.h, whose functions keep their meaning from release to
 /// release and return 0 or fail; and of torch/csrc/autograd/python_variable.h. A tensor is an
@@ -57,7 +47,7 @@ std::optional<Api> load() {
   api.cpu = number(core, of + "device_type_cpu");
   api.cuda = number(core, of + "device_type_cuda");
   api.dtypes.fill(-1);
-  for (const auto& [scalar, name] : kNames) {
+  for (const auto& [scalar, name] : kTorchNames) {
     api.dtypes[static_cast<size_t>(scalar)] = number(core, of + "dtype_" + name);
   }
   const bool complete = find(core, of + "empty_strided", api.empty_strided) &&
