@@ -22,19 +22,20 @@ def batched_transpose(x: Tensor) -> Tensor:
 def _transpose(name: str, x: Tensor) -> Tensor:
     shape, strides = x.shape, x.stride()
     m, n = shape[-2:]
-    fault = ""
+
+    def wrong(what: str) -> AssertionError:
+        return AssertionError(f"{name}: x is {[*shape]} with strides {[*strides]}, {what}")
+
     if m % 64 or n % 64:
-        fault = ", m and n must be multiples of 64"
-    elif x.dtype.itemsize not in (1, 2, 4):
+        raise wrong("m and n must be multiples of 64")
+    if x.dtype.itemsize not in (1, 2, 4):
         raise AssertionError(f"{name}: x is {x.dtype}, it must have 1, 2 or 4 bytes")
-    elif 0 in shape:
+    if 0 in shape:
         return x.new_empty((*shape[:-2], n, m))
-    elif strides[-1] != 1:
-        fault = ", its rows must be contiguous"
-    elif strides[-2] % 4:
-        fault = ", rows must be a multiple of 4 elements apart"
-    elif len(shape) == 3 and shape[0] != 1 and strides[0] != m * strides[1]:
-        fault = ", matrices must follow each other"
-    if fault:
-        raise AssertionError(f"{name}: x is {[*shape]} with strides {[*strides]}{fault}")
+    if strides[-1] != 1:
+        raise wrong("its rows must be contiguous")
+    if strides[-2] % 4:
+        raise wrong("rows must be a multiple of 4 elements apart")
+    if len(shape) == 3 and shape[0] != 1 and strides[0] != m * strides[1]:
+        raise wrong("matrices must follow each other")
     return _native.tilewright.transpose(x)
