@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/devices.h"
-#include "tests/kernels/moe_gate_testing.h"
+#include "tests/kernels/moe_topk_gate_testing.h"
 #include "tests/kernels/tensors.h"
 #include "tests/reference/moe_gate.h"
 #include "tilewright/base/format.h"
@@ -16,86 +16,16 @@
 namespace tw {
 namespace {
 
-using test::Choice;
+using test::Backward;
 using test::error_of;
+using test::expect_backward;
 using test::floats;
 using test::Gate;
 using test::indices;
-using test::is_set;
 using test::kChoices;
-using test::on;
 using test::random_tensor;
 using test::row;
 using test::Where;
-
-struct Backward {
-  Backward(int64_t t_, int64_t e_, int64_t k_, int64_t sequences_ = 0, double spread = 4)
-      : t(t_), e(e_), k(k_), sequences(sequences_) {
-    Gate gate(t, e, k, 0, {.unmapped = true});
-    gate.logits = random_tensor(f32, {t, e}, 1, -spread, spread);
-    gate.run();
-    scores = std::move(gate.scores);
-    idx = std::move(gate.idx);
-    weights = std::move(gate.weights);
-    grad = random_tensor(f32, {t, k}, 5);
-    if (sequences == 0) return;
-    sums = random_tensor(f32, {sequences, e}, 6);
-    mask = OwnedTensor(bool_, {t});
-    for (int64_t i = 0; i < t; ++i) mask->data_as<bool>()[i] = true;
-  }
-  /// As the forward leaves a token that its mask excludes.
-  void exclude(int64_t token) {
-    test::assign(scores->slice(0, token, 1), std::vector<double>(static_cast<size_t>(e), 0));
-    test::assign(idx->slice(0, token, 1), std::vector<double>(static_cast<size_t>(k), -1));
-    test::assign(weights->slice(0, token, 1), std::vector<double>(static_cast<size_t>(k), 0));
-    if (mask->rank() != 0) mask->data_as<bool>()[token] = false;
-  }
-
-  std::vector<float> run(Where where = Where::cpu) const {
-    const OwnedTensor out = test::filled_tensor(f32, {t, e}, 77);
-    const bool aux = sums->rank() != 0;
-    const Tensor h = aux ? on(where, sums) : Tensor(), m = aux ? on(where, mask) : Tensor();
-    kernels::moe_topk_gate_backward(on(where, scores), on(where, idx), on(where, weights),
-                                    on(where, grad), on(where, out),
-                                    {.routed_scaling_factor = scale,
-                                     .grad_scores_sum = aux ? &h : nullptr,
-                                     .mask = aux ? &m : nullptr});
-    return floats(out);
-  }
-  std::vector<double> wanted() const {
-    std::vector<double> all;
-    const auto u = floats(scores), w = floats(weights), g = floats(grad);
-    const auto chosen = indices(idx);
-    for (int64_t i = 0; i < t; ++i) {
-      const reference::GateGradient one{
-          row(u, i, e),
-          row(w, i, k),
-          row(g, i, k),
-          sequences == 0 ? std::vector<float>() : row(floats(sums), i / (t / sequences), e),
-          row(chosen, i, k),
-          scale,
-          is_set(mask, i, true)};
-      const std::vector<double> token = one.logits();
-      all.insert(all.end(), token.begin(), token.end());
-    }
-    return all;
-  }
-
-  int64_t t, e, k, sequences;
-  float scale = 1.5F;
-  OwnedTensor scores, idx, weights, grad, sums, mask;
-};
-
-void expect_backward(const Backward& b, Where where = Where::cpu) {
-  const std::vector<double> wanted = b.wanted();
-  const std::vector<float> found = b.run(where);
-  double most = 0;
-  for (const double x : wanted) most = std::max(most, std::abs(x));
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    ASSERT_NEAR(found[i], wanted[i], 1e-5 * most + 1e-5 * std::abs(wanted[i])) << format(
-        "{}: {} of {}, k {}, {} sequences", name_of(where), i, b.scores, b.k, b.sequences);
-  }
-}
 
 TEST(MoeTopkGateBackward, AgreesWithTheReference) {
   for (const auto& [experts, k] : kChoices) {
@@ -123,19 +53,10 @@ TEST(MoeTopkGateBackward, AgreesWithTheReferenceOnThreads) {
   expect_backward(Backward(0, 16, 2), Where::twin);
 }
 
-/// Scores as the forward has them, for experts as many as it doesn't take.
-void use_scores(Backward& b, int64_t experts) {
-  b.e = experts;
-  Tensor first = b.scores->slice(1, 0, experts);
-  OwnedTensor scores(f32, {b.t, experts});
-  test::assign(scores, test::values(first));
-  b.scores = std::move(scores);
-}
-
 TEST(MoeTopkGateBackward, OddSizes) {
   for (const int64_t experts : {1, 5, 31, 257}) {
     Backward b(7, (experts + 3) / 4 * 4, 1);
-    use_scores(b, experts);
+    b.use_experts(experts);
     test::assign(b.idx, {0, 0, 0, 0, 0, 0, 0});
     b.weights = random_tensor(f32, {7, 1}, 8);  // else the gradient of one expert is 0
     expect_backward(b);

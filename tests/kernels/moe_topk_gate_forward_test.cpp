@@ -1,16 +1,13 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <tuple>
 
 #include <gtest/gtest.h>
 
 #include "tests/kernels/devices.h"
-#include "tests/kernels/moe_gate_testing.h"
+#include "tests/kernels/moe_topk_gate_testing.h"
 #include "tests/kernels/tensors.h"
-#include "tests/reference/moe_gate.h"
 #include "tilewright/base/format.h"
 #include "tilewright/kernels/moe.h"
 
@@ -19,97 +16,20 @@ namespace {
 
 using test::Choice;
 using test::error_of;
+using test::exact_score;
+using test::expect_gate;
 using test::floats;
 using test::Gate;
 using test::indices;
-using test::is_set;
 using test::kChoices;
 using test::on;
-using test::random_tensor;
 using test::row;
+using test::some_options;
+using test::ulp;
 using test::Where;
 using test::With;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-
-/// sqrt(softplus(x)) of the exact x.
-double exact_score(float x) {
-  return std::sqrt(std::max<double>(x, 0) +
-                   std::log1p(std::exp(-std::abs(static_cast<double>(x)))));
-}
-
-double ulp(double x) {
-  const auto f = static_cast<float>(x);
-  return std::nextafter(f, kInf) - static_cast<double>(f);
-}
-
-/// Runs it. Choices and weights are bitwise those of the scores, which the call gives.
-void expect_gate(Gate& g, Where where = Where::cpu) {
-  const auto [t, e, k, s] = std::tuple(g.t, g.e, g.k, g.s);
-  const auto at = [](const auto& list, int64_t i) { return list[static_cast<size_t>(i)]; };
-  std::vector<std::vector<int64_t>> given;
-  for (int64_t i = 0; i < t && g.unmapped.rank() != 0; ++i) {
-    given.push_back(indices(g.unmapped.select(0, i)));
-  }
-  g.run(where);
-  const std::vector<float> scores = floats(g.scores), all_weights = floats(g.weights);
-  const std::vector<int64_t> all_idx = indices(g.idx);
-  for (int64_t i = 0; i < t; ++i) {
-    SCOPED_TRACE(format("{}: token {} of {}, k {}, shared {}", name_of(where), i, g.logits, k, s));
-    std::vector<int64_t> idx, chosen(static_cast<size_t>(k), -1);
-    std::vector<float> weights;
-    const std::vector<float> u = row(scores, i, e);
-    bool has_scores = false;
-    if (!is_set(g.mask, i, true)) {
-      idx.assign(static_cast<size_t>(k + s), -1);
-      weights.assign(static_cast<size_t>(k + s), 0.0F);
-    } else if (is_set(g.force, i, false)) {
-      const int64_t n = g.duplicates.most > 0 ? g.duplicates.total() : e + s;
-      const reference::Forced any = reference::forced(i, k + s, n, g.ep_rank);
-      idx = any.ids;
-      weights = any.weights;
-    } else {
-      has_scores = true;
-      std::vector<float> keys = u;
-      for (int64_t j = 0; j < e; ++j) {
-        const Tensor& bias = is_set(g.image, i, false) ? g.image_bias.view() : g.bias.view();
-        if (bias.rank() != 0) keys[static_cast<size_t>(j)] = at(u, j) + bias.data_as<float>()[j];
-      }
-      chosen =
-          is_set(g.fix, i, false) ? at(given, i) : reference::best_of(keys, static_cast<size_t>(k));
-      std::vector<float> of_chosen;
-      for (const int64_t expert : chosen) of_chosen.push_back(at(u, expert));
-      weights = reference::routed_weights(of_chosen, g.scale);
-      idx = chosen;
-      for (int64_t j = 0; j < s; ++j) {
-        idx.push_back(e + j);
-        weights.push_back(1);
-      }
-      for (int64_t& id : idx) id = g.duplicates.physical(id, i, g.ep_rank);
-    }
-    ASSERT_EQ(row(all_idx, i, k + s), idx);
-    ASSERT_EQ(row(all_weights, i, k + s), weights);
-    if (g.unmapped.rank() != 0) {
-      ASSERT_EQ(indices(g.unmapped.select(0, i)), chosen);
-    }
-    for (int64_t j = 0; j < e; ++j) {
-      const double wanted = has_scores ? exact_score(g.logits->data_as<float>()[i * e + j]) : 0;
-      ASSERT_NEAR(at(u, j), wanted, 4 * ulp(wanted) * (wanted != 0)) << "expert " << j;
-    }
-  }
-}
-
-/// All options of a call, in turn.
-With some_options(size_t n) {
-  const auto bit = [&](int i) { return (n >> i & 1) != 0; };
-  return {.mask = bit(0),
-          .bias = bit(1),
-          .image = bit(2),
-          .fix = bit(3),
-          .map = bit(4),
-          .unmapped = bit(5),
-          .force = bit(6)};
-}
 
 TEST(MoeTopkGateForward, AgreesWithTheReference) {
   size_t n = 0;

@@ -3,51 +3,30 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/devices.h"
-#include "tests/kernels/moe_layout_testing.h"
-#include "tilewright/base/convert.h"
+#include "tests/kernels/reduce_fused_testing.h"
 #include "tilewright/base/format.h"
 #include "tilewright/kernels/moe.h"
 
 namespace tw {
 namespace {
 
+using test::all_reduce_forms;
 using test::as_floats;
-using test::bits;
 using test::error_of;
+using test::expect_bits;
 using test::FusedLayout;
 using test::FusedMaps;
 using test::Ints;
 using test::ints;
 using test::on;
 using test::random_tensor;
+using test::ReduceForm;
 using test::untouched;
 using test::values;
 using test::Where;
 
-struct Form {
-  DType x, out;
-  bool weights, x_sf, sf;
-};
-
-std::string to_text(const Form& f) {
-  return format("{} to {}{}{}{}", f.x, f.out, f.weights ? ", weights" : "", f.x_sf ? ", x_sf" : "",
-                f.sf ? ", sf" : "");
-}
-
-/// The result's bits against those of the values, rounded to its dtype; of NaN with any sign.
-void expect_bits(const Tensor& out, const std::vector<float>& wanted, const std::string& what) {
-  const std::vector<uint32_t> found = bits(out);
-  ASSERT_EQ(found.size(), wanted.size()) << what;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const auto code = static_cast<uint32_t>(encode(wanted[i], out.dtype()));
-    const bool both_nan = std::isnan(wanted[i]) && std::isnan(decode(found[i], out.dtype()));
-    ASSERT_TRUE(both_nan || found[i] == code)
-        << format("{}, element {}: {:x} instead of {:x}", what, i, found[i], code);
-  }
-}
-
 /// x has more rows than there are positions; some are large, so that codes saturate.
-void check_reduce(const FusedLayout& c, const Form& f, int64_t h, Where where = Where::cpu) {
+void check_reduce(const FusedLayout& c, const ReduceForm& f, int64_t h, Where where = Where::cpu) {
   const FusedMaps maps(c);
   const int64_t np = std::max(c.t * c.topk, maps.np);
   const OwnedTensor x = random_tensor(f.x, {np, h}, 1), out = untouched(f.out, {c.t, h}),
@@ -75,20 +54,6 @@ void check_reduce(const FusedLayout& c, const Form& f, int64_t h, Where where = 
                      c.experts));
 }
 
-std::vector<Form> all_forms() {
-  std::vector<Form> all;
-  for (const DType x : {f32, bf16, f8_e4m3}) {
-    for (const bool weights : {false, true}) {
-      for (const bool x_sf : {false, true}) {
-        all.push_back({x, x, weights, x_sf, false});
-        all.push_back({x, f8_e4m3, weights, x_sf, true});
-      }
-    }
-  }
-  all.push_back({bf16, f8_e4m3, true, false, false});
-  return all;
-}
-
 TEST(ReduceFused, IsBitwiseTheReference) {
   for (const FusedLayout& c :
        {FusedLayout{0, 2, 3, 1}, FusedLayout{1, 1, 1, 1}, FusedLayout{9, 2, 9, 1},
@@ -97,14 +62,14 @@ TEST(ReduceFused, IsBitwiseTheReference) {
     check_reduce(c, {bf16, bf16, true, false, false}, 256);
     check_reduce(c, {f32, f8_e4m3, true, true, true}, 768);
   }
-  for (const Form& f : all_forms()) check_reduce({5, 6, 9, 1}, f, 256);
+  for (const ReduceForm& f : all_reduce_forms()) check_reduce({5, 6, 9, 1}, f, 256);
   for (const int64_t h : {2048, 2560, 3072, 4096, 6144, 7168, 9984}) {
     check_reduce({5, 6, 9, 1}, {bf16, bf16, true, false, false}, h);
   }
 }
 
 TEST(ReduceFused, OnThreads) {
-  for (const Form& f : all_forms()) check_reduce({3, 6, 9, 1}, f, 256, Where::twin);
+  for (const ReduceForm& f : all_reduce_forms()) check_reduce({3, 6, 9, 1}, f, 256, Where::twin);
   check_reduce({2, 9, 36, 1}, {bf16, bf16, true, false, false}, 2560, Where::twin);
   check_reduce({2, 2, 3, 1}, {f32, f8_e4m3, true, true, true}, 768, Where::twin);
   check_reduce({1, 1, 3, 1}, {f8_e4m3, f8_e4m3, true, true, false}, 9984, Where::twin);

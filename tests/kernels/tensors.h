@@ -10,6 +10,9 @@
 
 namespace tw::test {
 
+/// A subscript.
+inline size_t at(int64_t i) { return static_cast<size_t>(i); }
+
 /// Uniform values in [low, high], rounded to the dtype; the same for the same seed.
 OwnedTensor random_tensor(DType dtype, const Shape& shape, uint64_t seed, double low = -2,
                           double high = 2);

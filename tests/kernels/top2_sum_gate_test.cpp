@@ -1,16 +1,13 @@
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <functional>
 #include <limits>
-#include <tuple>
 
 #include <gtest/gtest.h>
 
 #include "tests/kernels/devices.h"
-#include "tests/kernels/moe_gate_testing.h"
 #include "tests/kernels/tensors.h"
-#include "tests/reference/moe_gate.h"
+#include "tests/kernels/top2_sum_gate_testing.h"
 #include "tilewright/base/format.h"
 #include "tilewright/kernels/moe.h"
 
@@ -19,142 +16,17 @@ namespace {
 
 using kernels::Scoring;
 using test::error_of;
+using test::expect_top2;
 using test::floats;
 using test::Gate;
 using test::indices;
-using test::is_set;
 using test::on;
-using test::random_tensor;
-using test::row;
+using test::Top2;
 using test::Where;
 using test::With;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr Scoring kScorings[] = {Scoring::sigmoid, Scoring::sqrtsoftplus, Scoring::softmax};
-
-size_t n(int64_t x) { return static_cast<size_t>(x); }
-
-/// A call with the arguments of a Gate; they have no near ties once spread() is through.
-struct Top2 : Gate {
-  Top2(int64_t t_, int64_t e_, int64_t k_, int64_t s_, With with, Scoring scoring_,
-       int64_t groups_ = 0, int64_t kept_ = 0)
-      : Gate(t_, e_, k_, s_, {with.mask, true, false, with.fix, with.map, with.unmapped}),
-        scoring(scoring_),
-        groups(groups_),
-        kept(kept_) {
-    for (int64_t i = 0; i < t; ++i) {
-      while (!is_clear(i))
-        test::assign(logits->slice(0, i, 1),
-                     test::values(random_tensor(f32, {e}, random(), -4, 4)));
-    }
-  }
-
-  std::vector<double> scores_of(int64_t token) const {
-    std::vector<double> u;
-    double most = -kInf, sum = 0;
-    for (const float x : floats(logits->select(0, token))) most = std::max<double>(most, x);
-    for (const float x_ : floats(logits->select(0, token))) {
-      const double x = x_;
-      u.push_back(scoring == Scoring::sigmoid        ? 1 / (1 + std::exp(-x))
-                  : scoring == Scoring::sqrtsoftplus ? std::sqrt(std::log1p(std::exp(x)))
-                                                     : std::exp(x - most));
-      sum += u.back();
-    }
-    for (double& y : u) y /= scoring == Scoring::softmax ? sum : 1;
-    return u;
-  }
-  std::vector<float> keys_of(int64_t token) const {
-    const std::vector<double> u = scores_of(token);
-    std::vector<float> keys = floats(logits->select(0, token));
-    for (size_t i = 0; i < keys.size(); ++i) {
-      if (scoring != Scoring::softmax) keys[i] = static_cast<float>(u[i]);
-      keys[i] += bias->data_as<float>()[i];
-    }
-    return keys;
-  }
-  /// No two keys, or scores of groups, of a token are nearly equal.
-  bool is_clear(int64_t token) const {
-    const auto is_spread = [](std::vector<float> keys, float least) {
-      std::sort(keys.begin(), keys.end());
-      for (size_t i = 1; i < keys.size(); ++i) {
-        if (keys[i] - keys[i - 1] <= least) return false;
-      }
-      return true;
-    };
-    const std::vector<float> keys = keys_of(token);
-    return is_spread(keys, 1e-6F) &&
-           (kept == 0 || is_spread(reference::group_scores(keys, n(e / groups), 2), 1e-6F));
-  }
-
-  void run(Where where = Where::cpu) const {
-    std::vector<Tensor> placed;
-    placed.reserve(10);
-    const auto optional = [&](const Tensor& tensor) -> const Tensor* {
-      if (tensor.rank() == 0) return nullptr;
-      return &placed.emplace_back(on(where, tensor));
-    };
-    kernels::top2_sum_gate(on(where, logits), on(where, bias), on(where, idx), on(where, weights),
-                           {.scoring = scoring,
-                            .num_groups = groups,
-                            .num_topk_groups = kept,
-                            .num_shared_experts = s,
-                            .routed_scaling_factor = scale,
-                            .ep_rank = ep_rank,
-                            .num_ep_ranks = num_ep_ranks,
-                            .tp_rank = tp_rank,
-                            .num_tp_ranks = num_tp_ranks,
-                            .mask = optional(mask),
-                            .fix_routing_mask = optional(fix),
-                            .to_physical_map = optional(map),
-                            .logical_count = optional(counts),
-                            .unmapped_topk_idx = optional(unmapped)});
-  }
-
-  Scoring scoring;
-  int64_t groups, kept;
-  int64_t num_ep_ranks = 4, tp_rank = 0, num_tp_ranks = 2;
-};
-
-void expect_top2(const Top2& g, Where where = Where::cpu) {
-  const auto [t, e, k, s] = std::tuple(g.t, g.e, g.k, g.s);
-  std::vector<std::vector<int64_t>> given;
-  for (int64_t i = 0; i < t && g.unmapped.rank() != 0; ++i) {
-    given.push_back(indices(g.unmapped.select(0, i)));
-  }
-  g.run(where);
-  const std::vector<int64_t> all_idx = indices(g.idx);
-  const std::vector<float> all_weights = floats(g.weights);
-  const int64_t of_rank = (e + std::max<int64_t>(g.duplicates.most, 1) - 1) / g.num_ep_ranks;
-  for (int64_t i = 0; i < t; ++i) {
-    SCOPED_TRACE(format("{}: token {} of {}, k {}, shared {}, {} of {} groups, scoring {}",
-                        name_of(where), i, g.logits, k, s, g.kept, g.groups,
-                        static_cast<int>(g.scoring)));
-    std::vector<int64_t> idx(n(k + s), -1), chosen(n(k), -1);
-    std::vector<double> weights(n(k + s));
-    if (is_set(g.mask, i, true)) {
-      const std::vector<double> u = g.scores_of(i);
-      chosen = is_set(g.fix, i, false)
-                   ? given[n(i)]
-                   : reference::best_of_groups(g.keys_of(i), n(k), n(g.groups), n(g.kept));
-      double sum = 1e-20;
-      for (const int64_t expert : chosen) sum += u[n(expert)];
-      for (int64_t j = 0; j < k + s; ++j) {
-        const int64_t expert = j < k ? chosen[n(j)] : e + j - k;
-        idx[n(j)] = reference::local_expert(g.duplicates.physical(expert, i, g.ep_rank), of_rank,
-                                            g.tp_rank, g.num_tp_ranks);
-        weights[n(j)] = j < k ? u[n(expert)] / sum * static_cast<double>(g.scale) : 1;
-      }
-    }
-    ASSERT_EQ(row(all_idx, i, k + s), idx);
-    if (g.unmapped.rank() != 0) {
-      ASSERT_EQ(indices(g.unmapped.select(0, i)), chosen);
-    }
-    for (int64_t j = 0; j < k + s; ++j) {
-      const double wanted = weights[n(j)];
-      ASSERT_NEAR(all_weights[n(i * (k + s) + j)], wanted, 1e-8 + 1e-5 * wanted) << "slot " << j;
-    }
-  }
-}
 
 struct Sizes {
   int64_t groups, kept, e, s, k;
