@@ -68,6 +68,7 @@ void inplace_unique_group_indices(const Tensor& group_indices, int64_t num_group
   check_dtype(f, {"group_indices", group_indices}, {i64});
   TW_REQUIRE(0 <= num_groups && num_groups <= kMostGroups,
              "{}: num_groups is {}, it must be from 0 to {}", f, num_groups, kMostGroups);
+  if (group_indices.dim(1) == 0) return;
   const int64_t limit = lang::cdiv(num_groups, kWord) * kWord;
   const int64_t words = std::max<int64_t>(limit / kWord, 1);
   kernel()({}, {{"topk", group_indices.dim(1)}, {"words", words}}, group_indices.device().kind)
