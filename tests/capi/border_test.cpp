@@ -59,17 +59,17 @@ TEST(Border, GivesTheStatusOfEachError) {
 }
 
 TEST(Border, KeepsTheWholeText) {
-  Error error(codes::gemm_02, {}, "gemm: K is {} in a but {} in b", 128, 64);
+  Error error(codes::gemm_02, {}, "f: K is {} in a but {} in b", 128, 64);
   error.note("a is {}", 1).help("write gemm(c, a, transpose(b))");
   const std::string whole = error.what();
   status_of(error);
   EXPECT_EQ(tw_last_error(), whole);
   status_of(std::bad_alloc());
-  EXPECT_STREQ(tw_last_error(), "no memory");
+  EXPECT_STREQ(tw_last_error(), "f: no memory");
   status_of(InternalError("a bug"));
-  EXPECT_STREQ(tw_last_error(), "a bug");
+  EXPECT_STREQ(tw_last_error(), "f: a bug");
   status_of(7);
-  EXPECT_STREQ(tw_last_error(), "an exception of an unknown type");
+  EXPECT_STREQ(tw_last_error(), "f: an exception of an unknown type");
 }
 
 TEST(Border, AllocatesNothingInAWarmCall) {

@@ -37,6 +37,18 @@ static void of_tensors(void) {
   FAILS(tw_relu(&bad, &ty, NULL), TW_INVALID_ARGUMENT,
         "relu: x is on a device of kind 7, it must be 0 to 2");
   bad = tx;
+  bad.device.index = 1;
+  FAILS(tw_relu(&bad, &ty, NULL), TW_INVALID_ARGUMENT,
+        "relu: x is on a device with index 1, it must be 0, the CPU");
+  bad.device = (tw_device){TW_CUDA, -1};
+  FAILS(tw_relu(&bad, &ty, NULL), TW_INVALID_ARGUMENT,
+        "relu: x is on a device with index -1, it must be at least 0");
+  FAILS(tw_relu(&ROWS(TW_F32, x, N, H, INT64_MIN), &ty, NULL), TW_INVALID_ARGUMENT,
+        "relu: x is f32 [4, 8] strides [-9223372036854775808, 1], its elements must lie within "
+        "2^56 bytes");
+  FAILS(tw_relu(&tx, &F32(y, INT64_MAX, H), NULL), TW_INVALID_ARGUMENT,
+        "relu: y is f32 [9223372036854775807, 8], its elements must lie within 2^56 bytes");
+  bad = tx;
   bad.data = NULL;
   CHECK(tw_relu(&bad, &ty, NULL) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "error[E-HOST-09]: relu: ") != NULL);
@@ -64,6 +76,20 @@ static void of_functions(void) {
         "most_fused_rows: alignment is 0, it must be at least 1");
   FAILS(tw_most_fused_rows(-4, 2, 1, &rows), TW_INVALID_ARGUMENT,
         "most_fused_rows: there are -4 pairs and 2 experts, they must not be negative");
+  int32_t maps[N * H];
+  const tw_tensor pos = I32(maps, 2), idx = I64(y, 2, 1);
+  FAILS(tw_get_fused_mapping(
+            &idx, 1,
+            &(tw_fused_mapping){&pos, &pos, &pos, &ROWS(TW_I32, maps, 2, 1, 3), &pos, &pos, &pos},
+            &I32(maps, 2, 2), NULL),
+        TW_INVALID_ARGUMENT,
+        "get_fused_mapping: token_topk_to_pos is i32 [2, 1] strides [3, 1], it must be compact");
+  // Of a kernel that functions share.
+  FAILS(
+      tw_residual_rms_norm(&tx, &tx, &tw, 0, &ty, &ROWS(TW_F32, maps, N, H, -H), NULL),
+      TW_INVALID_ARGUMENT,
+      "residual_rms_norm: error[E-HOST-05]: residual_norm: sum_row = -8 (from sum.stride[0]) must "
+      "be at least 0");
   // A tensor that is left out isn't read, one that is given is.
   tw_tensor no_dtype = tw;
   no_dtype.dtype = 0;

@@ -18,6 +18,7 @@ int main(void) {
   test_rand();
   test_rows();
   test_transform();
+  test_wrong();
   printf("%d of %d checks failed\n", checks_failed, checks_made);
   return checks_failed == 0 ? 0 : 1;
 }

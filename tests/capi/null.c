@@ -162,6 +162,12 @@ void test_null(void) {
   NO(cast_back, q, NULL, &t, &t, NULL, NULL);
   NO(cast_back, sf, &t, NULL, &t, NULL, NULL);
   NO(cast_back, y, &t, &t, NULL, NULL, NULL);
+  NO(per_token_cast_to_e5m6, x, NULL, &t, &t, false, NULL);
+  NO(per_token_cast_to_e5m6, q, &t, NULL, &t, false, NULL);
+  NO(per_token_cast_to_e5m6, sf, &t, &t, NULL, false, NULL);
+  NO(cast_back_e5m6, q, NULL, &t, &t, NULL, NULL);
+  NO(cast_back_e5m6, sf, &t, NULL, &t, NULL, NULL);
+  NO(cast_back_e5m6, y, &t, &t, NULL, NULL, NULL);
   NO(per_token_cast_and_cast_back, x, NULL, TW_E4M3, NULL, NULL);
   NO(cast, x, NULL, &t, NULL);
   NO(cast, y, &t, NULL, NULL);

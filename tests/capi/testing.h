@@ -75,3 +75,4 @@ void test_quant(void);
 void test_rand(void);
 void test_rows(void);
 void test_transform(void);
+void test_wrong(void);

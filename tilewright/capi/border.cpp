@@ -1,15 +1,20 @@
 #include "tilewright/capi/border.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "tilewright/base/codes.h"
+#include "tilewright/base/format.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/runtime/fault.h"
 
 namespace tw::capi {
 namespace {
+
+constexpr int64_t kAddressSpace = int64_t{1} << 56;  // what x86-64 has at most
 
 // The last error of this thread: a copy, or a constant where a copy has no memory.
 struct LastError {
@@ -18,13 +23,27 @@ struct LastError {
 };
 thread_local LastError last;
 
-void keep(const char* text) noexcept {
+void keep(std::string_view text, std::string_view function) noexcept {
   try {
     last.copy = text;
+    const std::string name = format("{}: ", function);
+    if (last.copy.find(name) == std::string::npos) last.copy.insert(0, name);
     last.constant = nullptr;
   } catch (...) {
     last.constant = "no memory for the text of an error";
   }
+}
+
+// The distance between the first and the last element in bytes, rounded up, as if no dimension had
+// less than two; saturates.
+int64_t span_of(const Tensor& t) {
+  int64_t span = 1;
+  for (int i = 0; i < t.rank(); ++i) {
+    const int64_t steps = std::max<int64_t>(t.dim(i) - 1, 1);
+    const int64_t stride = std::abs(std::max(t.stride(i), -INT64_MAX));
+    if (__builtin_add_overflow(span, saturating_product(steps, stride), &span)) return INT64_MAX;
+  }
+  return storage_bytes(t.dtype(), span);
 }
 
 tw_status status_of(const Error& error) {
@@ -46,20 +65,20 @@ const char* last_error() noexcept {
   return last.constant != nullptr ? last.constant : last.copy.c_str();
 }
 
-tw_status keep_error() noexcept {
+tw_status keep_error(const char* function) noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    keep(error.what());
+    keep(error.what(), function);
     return status_of(error);
   } catch (const std::bad_alloc&) {
-    keep("no memory");
+    keep("no memory", function);
     return TW_OUT_OF_MEMORY;
   } catch (const std::exception& error) {
-    keep(error.what());
+    keep(error.what(), function);
     return TW_INTERNAL;
   } catch (...) {
-    keep("an exception of an unknown type");
+    keep("an exception of an unknown type", function);
     return TW_INTERNAL;
   }
 }
@@ -85,16 +104,21 @@ Tensor Reader::operator()(const char* name, const tw_tensor* tensor) const {
   TW_REQUIRE(t.device.kind >= TW_CPU && t.device.kind <= TW_ASCEND,
              "{}: {} is on a device of kind {}, it must be 0 to {}", function_, name, t.device.kind,
              static_cast<tw_device_kind>(TW_ASCEND));
+  TW_REQUIRE(t.device.kind == TW_CPU ? t.device.index == 0 : t.device.index >= 0,
+             "{}: {} is on a device with index {}, it must be {}", function_, name, t.device.index,
+             t.device.kind == TW_CPU ? "0, the CPU" : "at least 0");
   const auto rank = static_cast<size_t>(t.rank);
   const Shape shape(std::span(t.shape, rank)), strides(std::span(t.strides, rank));
   TW_REQUIRE(std::none_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0; }),
              "{}: {} is {}, extents must not be negative", function_, name, shape);
   const Device device{static_cast<DeviceKind>(t.device.kind), t.device.index};
-  if (t.strided) return {t.data, scalar, shape, strides, device};
-  TW_REQUIRE(
-      std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 0; }),
-      "{}: {} has strides {}, which need .strided = true", function_, name, strides);
-  return {t.data, scalar, shape, device};
+  TW_REQUIRE(t.strided || std::all_of(strides.begin(), strides.end(),
+                                      [](int64_t stride) { return stride == 0; }),
+             "{}: {} has strides {}, which need .strided = true", function_, name, strides);
+  const Tensor result(t.data, scalar, shape, t.strided ? strides : shape.compact_strides(), device);
+  TW_REQUIRE(span_of(result) < kAddressSpace,
+             "{}: {} is {}, its elements must lie within 2^56 bytes", function_, name, result);
+  return result;
 }
 
 const Tensor* Reader::optional(const char* name, const tw_tensor* tensor) {

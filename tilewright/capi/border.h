@@ -13,8 +13,9 @@ namespace tw::capi {
 /// Of the thread; "" before the first error.
 const char* last_error() noexcept;
 
-/// Keeps the text of the exception that is being handled as the thread's last error; its status.
-tw_status keep_error() noexcept;
+/// Keeps the text of the exception that is being handled as the thread's last error, behind the
+/// function's name where it has another (of a kernel that functions share, or none); its status.
+tw_status keep_error(const char* function) noexcept;
 
 /// Arguments of a function, read and checked as far as C++ couldn't represent them. What doesn't
 /// fit is an Error that begins with the function's name.
@@ -57,7 +58,7 @@ tw_status guarded(const char* function, F f) noexcept {
     f(read);
     return TW_OK;
   } catch (...) {
-    return keep_error();
+    return keep_error(function);
   }
 }
 

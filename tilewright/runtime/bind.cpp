@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 
 #include "tilewright/base/codes.h"
 #include "tilewright/base/convert.h"
@@ -52,7 +53,8 @@ int64_t span_of(const Tensor& tensor) {
   for (int i = 0; i < tensor.rank(); ++i) {
     const int64_t extent = tensor.dim(i);
     if (extent == 0) return 0;
-    const int64_t stride = tensor.stride(i) < 0 ? -tensor.stride(i) : tensor.stride(i);
+    if (extent == 1) continue;
+    const int64_t stride = std::abs(std::max(tensor.stride(i), -INT64_MAX));
     if (__builtin_add_overflow(span, saturating_product(extent - 1, stride), &span))
       return INT64_MAX;
   }

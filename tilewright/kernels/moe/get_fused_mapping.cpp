@@ -188,8 +188,8 @@ void get_fused_mapping(const Tensor& topk_idx, int64_t alignment, const FusedMap
            topk_idx.device().kind)
       .launch(stream, {pairs, static_cast<int32_t>(alignment), positions[0], experts[0],
                        maps.pos_to_expert, maps.pos_to_token, maps.pos_to_token_topk,
-                       maps.token_topk_to_pos.reshape(pairs.shape()), maps.expert_start,
-                       maps.expert_end, maps.num_tokens_per_expert, scratch});
+                       as_list(f, {"token_topk_to_pos", maps.token_topk_to_pos}, {i32}),
+                       maps.expert_start, maps.expert_end, maps.num_tokens_per_expert, scratch});
 }
 
 }  // namespace tw::kernels
