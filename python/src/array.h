@@ -30,7 +30,8 @@ struct Unusable {
 };
 
 /// While it lives, tensors with gradients are taken as if they had none; else they are refused,
-/// since results of ours have none. Of this thread.
+/// since results of ours have none. Of this thread: a detach() of each argument would have to look
+/// into tuples, and a function gives back the very tensor that is its `out`.
 class WithoutGradients {
  public:
   WithoutGradients();

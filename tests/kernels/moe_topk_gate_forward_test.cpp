@@ -291,5 +291,14 @@ TEST(MoeTopkGateForward, RejectsArgumentsThatDoNotFit) {
             "moe_topk_gate_forward: force_random is bool [3], it must be [4] [tokens]");
 }
 
+TEST(MoeTopkGateForward, RejectsMoreExpertsThanSharedMemoryHolds) {
+  EXPECT_EQ(
+      error_of([] { Gate(1, 20000, 8, 0, {}).run(Where::twin); }),
+      "moe_topk_gate_forward: 237.2 KiB of shared memory, the limit is 227 KiB; logits is f32 "
+      "[1, 20000] on cuda:0: pass fewer experts, or a tensor on the CPU");
+  Gate on_cpu(1, 20000, 8, 0, {});
+  expect_gate(on_cpu);
+}
+
 }  // namespace
 }  // namespace tw

@@ -268,6 +268,10 @@ TEST(ApplyRotary, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(error(x_f, table, {.key = &in_table}),
             "apply_rotary: key f32 [2, 1, 64] shares memory with cos_sin f32 [9, 64]; pass a copy "
             "of one");
+  const OwnedTensor none(bf16, {3, 0, 64});
+  const Tensor key_s(key->data(), bf16, {3, 1, 64}, {64, 64, 2});
+  EXPECT_EQ(error(none, table, {.key = &key_s}),
+            "error[E-HOST-06]: apply_rotary: key.stride[3] expected 1, got 2");
   const Tensor of_key(key_f->data(), i32, {3});
   const OwnedTensor x_3(f32, {3, 2, 64});
   EXPECT_EQ(error(x_3, table, {.key = &key_f.view(), .positions = &of_key}),

@@ -342,5 +342,16 @@ TEST(Top2SumGate, RejectsArgumentsThatDoNotFit) {
             "top2_sum_gate: 16 experts on 17 ranks leave none for each");
 }
 
+TEST(Top2SumGate, RejectsMoreExpertsThanSharedMemoryHolds) {
+  const OwnedTensor logits(f32, {1, 60000}), bias(f32, {60000}), idx(i64, {1, 8}),
+      weights(f32, {1, 8});
+  EXPECT_EQ(error_of([&] {
+              kernels::top2_sum_gate(on(Where::twin, logits), on(Where::twin, bias),
+                                     on(Where::twin, idx), on(Where::twin, weights));
+            }),
+            "top2_sum_gate: 235.2 KiB of shared memory, the limit is 227 KiB; logits is f32 "
+            "[1, 60000] on cuda:0: pass fewer experts, or a tensor on the CPU");
+}
+
 }  // namespace
 }  // namespace tw

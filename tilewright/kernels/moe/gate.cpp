@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tilewright/base/codes.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/moe/weights.h"
 
@@ -120,6 +121,12 @@ void check_fixed(std::string_view f, const MaybeNamed& fix, const MaybeNamed& un
   TW_REQUIRE(fix.tensor == nullptr || unmapped.tensor != nullptr,
              "{}: {} is given without {}, which has the experts", f, fix.name, unmapped.name);
   check_optional(f, unmapped, i64, {sizes.tokens, sizes.count}, "[tokens, num_topk]");
+}
+
+void fail_gate(const Error& error, const Tensor& logits) {
+  if (error.code() != codes::mem_02) throw;
+  throw Error({}, {}, "{}; logits is {}: pass fewer experts, or a tensor on the CPU",
+              error.message(), logits);
 }
 
 }  // namespace tw::kernels

@@ -63,4 +63,7 @@ GateSizes check_gate(std::string_view function, const Tensor& logits, const Tens
 void check_fixed(std::string_view function, const MaybeNamed& fix, const MaybeNamed& unmapped,
                  const GateSizes& sizes);
 
+/// Throws an error of a launch; one of too little shared memory with what is to do about it.
+[[noreturn]] void fail_gate(const Error& error, const Tensor& logits);
+
 }  // namespace tw::kernels

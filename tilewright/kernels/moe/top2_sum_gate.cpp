@@ -178,20 +178,24 @@ void top2_sum_gate(const Tensor& logits, const Tensor& bias, const Tensor& idx,
   const int64_t places = a.to_physical_map == nullptr ? e : e + a.to_physical_map->dim(1) - 1;
   const int64_t of_rank = experts_of_rank(f, {places, a.num_ep_ranks, a.tp_rank, a.num_tp_ranks});
   const Device device = logits.device();
-  kernel()({},
-           {{"e", e},
-            {"k", k},
-            {"shared", shared},
-            {"groups", grouped ? a.num_groups : 0},
-            {"kept", grouped ? a.num_topk_groups : 0},
-            {"scoring", static_cast<int64_t>(a.scoring)}},
-           device.kind)
-      .launch(stream, {logits, bias, or_empty(a.mask, bool_, {0}, device),
-                       or_empty(a.fix_routing_mask, bool_, {0}, device),
-                       or_empty(a.to_physical_map, i32, {0, 1}, device),
-                       or_empty(a.logical_count, i32, {0}, device), a.ep_rank, of_rank,
-                       a.num_tp_ranks, a.tp_rank, a.routed_scaling_factor,
-                       or_empty(a.unmapped_topk_idx, i64, {0, k}, device), idx, weights});
+  try {
+    kernel()({},
+             {{"e", e},
+              {"k", k},
+              {"shared", shared},
+              {"groups", grouped ? a.num_groups : 0},
+              {"kept", grouped ? a.num_topk_groups : 0},
+              {"scoring", static_cast<int64_t>(a.scoring)}},
+             device.kind)
+        .launch(stream, {logits, bias, or_empty(a.mask, bool_, {0}, device),
+                         or_empty(a.fix_routing_mask, bool_, {0}, device),
+                         or_empty(a.to_physical_map, i32, {0, 1}, device),
+                         or_empty(a.logical_count, i32, {0}, device), a.ep_rank, of_rank,
+                         a.num_tp_ranks, a.tp_rank, a.routed_scaling_factor,
+                         or_empty(a.unmapped_topk_idx, i64, {0, k}, device), idx, weights});
+  } catch (const Error& error) {
+    fail_gate(error, logits);
+  }
 }
 
 }  // namespace tw::kernels

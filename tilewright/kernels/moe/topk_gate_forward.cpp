@@ -146,17 +146,21 @@ void moe_topk_gate_forward(const Tensor& logits, const Tensor& idx, const Tensor
   check_optional(f, {"scores", a.scores}, f32, {t, e}, "like logits");
   check_map(f, map, counts, e + shared, a.ep_rank);
   const Device device = logits.device();
-  kernel()({}, {{"e", e}, {"k", k}, {"shared", shared}}, device.kind)
-      .launch(stream,
-              {logits, or_empty(a.mask, bool_, {0}, device),
-               or_empty(a.force_random, bool_, {0}, device),
-               or_empty(a.fix_routing_mask, bool_, {0}, device),
-               row_or_empty(a.bias, f32, e, device), row_or_empty(a.image_bias, f32, e, device),
-               or_empty(a.image_token_mask, bool_, {0}, device),
-               or_empty(a.to_physical_map, i32, {0, 1}, device),
-               or_empty(a.logical_count, i32, {0}, device), a.ep_rank, a.routed_scaling_factor,
-               or_empty(a.unmapped_topk_idx, i64, {0, k}, device),
-               or_empty(a.scores, f32, {0, e}, device), idx, weights});
+  try {
+    kernel()({}, {{"e", e}, {"k", k}, {"shared", shared}}, device.kind)
+        .launch(stream,
+                {logits, or_empty(a.mask, bool_, {0}, device),
+                 or_empty(a.force_random, bool_, {0}, device),
+                 or_empty(a.fix_routing_mask, bool_, {0}, device),
+                 row_or_empty(a.bias, f32, e, device), row_or_empty(a.image_bias, f32, e, device),
+                 or_empty(a.image_token_mask, bool_, {0}, device),
+                 or_empty(a.to_physical_map, i32, {0, 1}, device),
+                 or_empty(a.logical_count, i32, {0}, device), a.ep_rank, a.routed_scaling_factor,
+                 or_empty(a.unmapped_topk_idx, i64, {0, k}, device),
+                 or_empty(a.scores, f32, {0, e}, device), idx, weights});
+  } catch (const Error& error) {
+    fail_gate(error, logits);
+  }
 }
 
 }  // namespace tw::kernels

@@ -178,14 +178,9 @@ void apply_rotary(const Tensor& x_, const Tensor& cos_sin, const RotaryArgs& arg
     if (args.key != nullptr) check_apart(f, {"key", *args.key}, {given});
     positions = with_batch(*args.positions, 2);
   }
-  if (x_.numel() == 0) {
-    RotaryArgs of_key = args;
-    of_key.key = nullptr;
-    if (args.key != nullptr) apply_rotary(*args.key, cos_sin, of_key, stream);
-    return;
-  }
   const bool has_key = args.key != nullptr && args.key->numel() != 0,
              has_positions = args.positions != nullptr;
+  if (x_.numel() == 0 && !has_key) return;
   Tensor query = with_batch(x_, 4), key = has_key ? with_batch(*args.key, 4) : Tensor();
   Pairs pairs = args.interleaved ? Pairs::neighbors : Pairs::halves;
   const Tensor query_words = as_words(query), key_words = has_key ? as_words(key) : Tensor();
