@@ -16,7 +16,7 @@ void add_rotary(Cases& cases) {
       const char* pairs = interleaved ? "neighbors" : "halves";
       cases.add("apply_rotary", format("{}, {}", dtype, pairs), [=](Place& p) {
         // Some positions are outside, before and behind. Blocks have `part` heads of x or of the
-        // key, which fill a warp, and the last block or nearly so.
+        // key, which fill a warp, and the last of x or of the key has as many, or one less.
         struct Sizes {
           int64_t heads, key_heads;
           bool has_positions;
@@ -26,7 +26,7 @@ void add_rotary(Cases& cases) {
         for (const auto& [heads, key_heads, has_positions, offset] :
              {Sizes{heads_x, 0, true, 1}, Sizes{2 * part, 0, true, 1}, Sizes{heads_x, 0, false, -1},
               Sizes{heads_x, 0, false, 1}, Sizes{heads_x, part, true, 1},
-              Sizes{2 * part, part - 1, true, 1}}) {
+              Sizes{2 * part, heads_x, true, 1}}) {
           const Tensor positions = p.holding(i32, {2, 2}, {4, -9, 0, 20}),
                        x = p.updated(p.input(dtype, {2, 2, heads, 72})),
                        key = p.updated(p.input(dtype, {2, 2, std::max<int64_t>(key_heads, 1), 80}))

@@ -16,26 +16,37 @@ namespace {
 /// addresses and strides allow it.
 enum class Pairs : uint8_t { halves, neighbors, words };
 
+// A block is a warp, whose threads ask for four vectors each before the first has come. On an H200
+// (8192 tokens, 64 heads of 128 and 8 of the key) that takes 73 us, two vectors a thread 94, blocks
+// of two warps 77. On the CPU a block has as many heads.
+constexpr int64_t kThreads = 32, kBytesOfThread = 64;
+
+/// So many that the last block of a token has few less.
+int64_t heads_of_block(int64_t heads, int64_t d, DType dtype) {
+  const int64_t most = kThreads * kBytesOfThread / (d * dtype.bits() / 8);
+  return ceil_div(heads, ceil_div(heads, most));
+}
+
 // A block has some heads of a token, of x or behind them of the key. What it rotates is asked for
 // before the position, on which all else waits.
 void dataflow(Builder& k, const Case& c) {
   const DType dtype = c.dtype(0), position_type = c.dtype(1);
   const auto pairs = static_cast<Pairs>(k.constant("pairs"));
   const bool conjugate = k.constant("conjugate") != 0;
-  const bool has_positions = k.constant("has_positions") != 0, has_key = k.constant("has_key") != 0;
-  const int64_t half = k.constant("d") / 2, heads = k.constant("heads");
+  const bool has_positions = k.constant("has_positions") != 0;
+  const int64_t half = k.constant("d") / 2, h = k.constant("h"),
+                key_heads = k.constant("key_heads");
   const bool in_words = pairs == Pairs::words;
   const DType element = !in_words ? dtype : dtype == bf16 ? u32 : u64;
   const Expr b = k.dim("b"), s = k.dim("s"), rows = k.dim("rows");
-  const auto rotated = [&](const std::string& name, const Expr& h) {
+  const auto rotated = [&](const std::string& name, int64_t h) {
     const Buffer x = k.inout(
         name, element, {b, s, h, in_words ? half : 2 * half},
         {.strides = {k.dim(name + "_batch"), k.dim(name + "_token"), k.dim(name + "_head"), 1}});
     relaxed_global(x);  // a thread reads what it writes, before
     return x;
   };
-  const Expr h = k.dim("h"), key_heads = has_key ? k.dim("key_heads") : Expr(0);
-  const Buffer x = rotated("x", h), key = has_key ? rotated("key", key_heads) : Buffer();
+  const Buffer x = rotated("x", h), key = key_heads > 0 ? rotated("key", key_heads) : Buffer();
   const Buffer cos_sin = k.input("cos_sin", f32, {rows, 2 * half}, {.strides = {k.dim("row"), 1}});
   Buffer positions;
   if (has_positions) {
@@ -43,17 +54,19 @@ void dataflow(Builder& k, const Case& c) {
   }
   const Expr offset = k.scalar("offset", i64);
 
-  const Expr parts_of_x = cdiv(h, heads), parts = parts_of_x + cdiv(key_heads, heads);
+  const int64_t heads = heads_of_block(h, 2 * half, dtype);
+  const int64_t together = key_heads > 0 ? heads_of_block(key_heads, 2 * half, dtype) : 1;
+  const int64_t parts_of_x = ceil_div(h, heads), parts = parts_of_x + ceil_div(key_heads, together);
   k.launch({b * s * parts}, [&](Expr block) {
-    const Expr token = let(block / parts), part = let(block - token * parts);
+    const Expr token = let(block / parts), part = let(block % parts);
     const Expr batch = let(token / s), t = let(token - batch * s);
-    assume(0 <= batch && batch < b && 0 <= t && t < s && 0 <= part);  // what quotients hide
-    const Extents box = {heads, half};
+    assume(0 <= batch && batch < b && 0 <= t && t < s);  // what quotients hide
     const auto first = [=](const Expr& j) { return pairs == Pairs::neighbors ? 2 * j : j; };
     const auto second = [=](const Expr& j) {
       return pairs == Pairs::neighbors ? 2 * j + 1 : j + half;
     };
-    const auto rotate = [&](const Buffer& x, const Expr& head) {
+    const auto rotate = [&](const Buffer& x, const Expr& head, int64_t heads) {
+      const Extents box = {heads, half};
       const auto load = [&](const char* name, auto&& column) {
         const Buffer tile = fragment(element, box, name);
         parallel(box, [&](Expr i, Expr j) { tile(i, j) = x(batch, t, head + i, column(j)); });
@@ -97,24 +110,13 @@ void dataflow(Builder& k, const Case& c) {
       store(first, [&](Expr i, Expr j) { return rotated_first(u(i, j), v(i, j), j); });
       store(second, [&](Expr i, Expr j) { return rotated_second(u(i, j), v(i, j), j); });
     };
-    const auto of_x = [&] { rotate(x, part * heads); };
-    if (!has_key) return of_x();
-    if_(part < parts_of_x, of_x, [&] { rotate(key, (part - parts_of_x) * heads); });
+    const auto of_x = [&] { rotate(x, part * heads, heads); };
+    if (key_heads == 0) return of_x();
+    if_(part < parts_of_x, of_x, [&] { rotate(key, (part - parts_of_x) * together, together); });
   });
 }
 
-// A block is a warp, whose threads ask for four vectors each before the first has come. On an H200
-// (8192 tokens, 64 heads of 128 and 8 of the key) that takes 73 us, two vectors a thread 94, blocks
-// of two warps 77. On the CPU a block has as many heads.
-constexpr int64_t kThreads = 32, kBytesOfThread = 64;
-
 void schedule_gpu(Schedule& s, const Case&) { s.threads(kThreads); }
-
-/// So many that the last block of a token has few less.
-int64_t heads_of_block(int64_t heads, int64_t d, DType dtype) {
-  const int64_t most = kThreads * kBytesOfThread / (d * dtype.bits() / 8);
-  return ceil_div(heads, ceil_div(heads, most));
-}
 
 const Jit& kernel() {
   static const Jit jit(define_kernel("apply_rotary", dataflow).schedule("cuda", schedule_gpu));
@@ -190,14 +192,13 @@ void apply_rotary(const Tensor& x_, const Tensor& cos_sin, const RotaryArgs& arg
     query = query_words;
     key = key_words;
   }
-  const int64_t heads = std::max(x_.dim(-2), has_key ? key.dim(2) : 0);
   const Kernel& compiled = kernel()({x_.dtype(), has_positions ? positions.dtype() : i64},
                                     {{"pairs", static_cast<int64_t>(pairs)},
                                      {"conjugate", args.conjugate},
                                      {"has_positions", has_positions},
-                                     {"has_key", has_key},
-                                     {"d", d},
-                                     {"heads", heads_of_block(heads, d, x_.dtype())}},
+                                     {"h", x_.dim(-2)},
+                                     {"key_heads", has_key ? key.dim(2) : 0},
+                                     {"d", d}},
                                     x_.device().kind);
   std::vector<Arg> arguments = {query};
   if (has_key) arguments.emplace_back(key);
