@@ -41,7 +41,8 @@ for folder in tests/golden benchmarks examples; do
   [[ ! -d $folder ]] || cp -r $folder "$out/${folder}"
 done
 if [[ -d $python_package ]]; then
-  cp -rL "$python_package" "$out/python"
+  mkdir "$out/python"
+  cp -rL "$python_package/tilewright" "$out/python"
   [[ ! -d python/tests ]] || cp -r python/tests "$out/python_tests"
   cp -r python/compat/tile_kernels "$out/python"
   cp -r python/compat/tests "$out/compat_tests"
