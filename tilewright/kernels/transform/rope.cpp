@@ -21,8 +21,9 @@ enum class Pairs : uint8_t { halves, neighbors, words };
 // of two warps 77. On the CPU a block has as many heads.
 constexpr int64_t kThreads = 32, kBytesOfThread = 64;
 
-/// So many that the last block of a token has few less.
+/// So many that the last block of a token has few less; one where there is none.
 int64_t heads_of_block(int64_t heads, int64_t d, DType dtype) {
+  if (heads == 0) return 1;
   const int64_t most = kThreads * kBytesOfThread / (d * dtype.bits() / 8);
   return ceil_div(heads, ceil_div(heads, most));
 }
@@ -55,7 +56,7 @@ void dataflow(Builder& k, const Case& c) {
   const Expr offset = k.scalar("offset", i64);
 
   const int64_t heads = heads_of_block(h, 2 * half, dtype);
-  const int64_t together = key_heads > 0 ? heads_of_block(key_heads, 2 * half, dtype) : 1;
+  const int64_t together = heads_of_block(key_heads, 2 * half, dtype);
   const int64_t parts_of_x = ceil_div(h, heads), parts = parts_of_x + ceil_div(key_heads, together);
   k.launch({b * s * parts}, [&](Expr block) {
     const Expr token = let(block / parts), part = let(block % parts);
@@ -111,8 +112,10 @@ void dataflow(Builder& k, const Case& c) {
       store(second, [&](Expr i, Expr j) { return rotated_second(u(i, j), v(i, j), j); });
     };
     const auto of_x = [&] { rotate(x, part * heads, heads); };
+    const auto of_key = [&] { rotate(key, (part - parts_of_x) * together, together); };
     if (key_heads == 0) return of_x();
-    if_(part < parts_of_x, of_x, [&] { rotate(key, (part - parts_of_x) * together, together); });
+    if (h == 0) return of_key();
+    if_(part < parts_of_x, of_x, of_key);
   });
 }
 
