@@ -391,7 +391,7 @@ ROTARY = Call(
     {"key": steps(6, 1, 64)}, {"positions": ones(5, dtype=i64)}, {"positions": ones(6)},
     {"positions": ones(6, 1, dtype=i64)}, {"positions": steps(6, dtype=i64)},
     {"positions": ones(6, dtype=torch.int16)}, {"seqlen_offset": 0.5}, {"seqlen_offset": "1"},
-    {"seqlen_offset": None},
+    {"seqlen_offset": None}, {"seqlen_offset": torch.tensor(1)},
 )  # fmt: skip
 
 

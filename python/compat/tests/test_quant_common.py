@@ -62,8 +62,9 @@ def test_layouts(
         sf_block=block, use_tma_aligned_col_major_sf="C" in flags,
         use_packed_ue8m0="U" in flags, use_e4m3_sf="E" in flags,
     )  # fmt: skip
-    assert get_sf_shape((5, 320), layout) == internal
-    sf = cast_epilogue(alloc_scaling_factors((5, 320), layout, DEVICE), layout)
+    assert get_sf_shape((5, 320), config=layout) == internal
+    sf = alloc_scaling_factors((5, 320), config=layout, device=DEVICE)
+    sf = cast_epilogue(sf, config=layout)
     assert sf.dtype == getattr(torch, dtype) and tuple(sf.shape) == shape
     assert sf.stride() == strides and sf.storage_offset() == 0
 

@@ -15,6 +15,8 @@ def apply_rotary(
     seqlen_offset: int = 0,
 ) -> None:
     """Rotates query and key in place, by the angles of each token's position."""
+    if not isinstance(seqlen_offset, int):
+        raise AssertionError(f"apply_rotary: seqlen_offset is {seqlen_offset!r}, it must be an int")
     _native.transform.apply_rotary(
         query, cos_sin_cache, key, positions, interleaved, conjugate, seqlen_offset
     )

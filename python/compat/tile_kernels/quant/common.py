@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .. import config
+from .. import config as settings
 from .._native import require
 from ..utils import align, ceil_div
 from .types import QuantTensor
@@ -27,12 +27,12 @@ _CODE_DTYPES = {
 
 def get_packed_ue8m0_pack_factor() -> int:
     """Exponents in a word of packed scale factors."""
-    return 2 if config.is_ascend() else 4
+    return 2 if settings.is_ascend() else 4
 
 
 def get_packed_ue8m0_torch_dtype() -> torch.dtype:
     """The dtype of such words."""
-    return torch.int16 if config.is_ascend() else torch.int32
+    return torch.int16 if settings.is_ascend() else torch.int32
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def least_amax(name: str, fmt: str, use_e4m3_sf: bool = False, has_e5m6: bool = 
         return 0.0
     if fmt not in ("e4m3", "e2m1"):
         raise AssertionError(f"{name}: fmt is {fmt!r}, it must be 'e4m3' or 'e2m1'")
-    return config.get_amax_clamp_for_quant(fmt, use_e4m3_sf)
+    return settings.get_amax_clamp_for_quant(fmt, use_e4m3_sf)
 
 
 def check_hidden(name: str, x: Tensor | QuantTensor, multiple: int = 64) -> None:
@@ -173,7 +173,7 @@ def get_cast_output_config(
     require(fmt != "e5m6" or not use_e4m3_sf, "cast: e5m6 has no e4m3 scale factors")
     clamp = 1e-4 if fmt == "e5m6" else None
     if fmt in ("e4m3", "e2m1"):
-        clamp = config.get_amax_clamp_for_quant(fmt, use_e4m3_sf)
+        clamp = settings.get_amax_clamp_for_quant(fmt, use_e4m3_sf)
     made = CastOutputConfig(
         torch_dtype=_CODE_DTYPES[fmt],
         sf_block=tuple(sf_block),
@@ -190,36 +190,36 @@ def get_cast_output_config(
     return made
 
 
-def get_sf_shape(shape: tuple[int, int], layout: BaseCastConfig) -> tuple[int, int]:
+def get_sf_shape(shape: tuple[int, int], config: BaseCastConfig) -> tuple[int, int]:
     """Shape of the internal array for a matrix of that logical shape."""
-    rows, columns = (ceil_div(*pair) for pair in zip(shape, layout.sf_block, strict=True))
+    rows, columns = (ceil_div(*pair) for pair in zip(shape, config.sf_block, strict=True))
     word = get_packed_ue8m0_pack_factor()
-    if layout.sf_col_pack:
+    if config.sf_col_pack:
         return ceil_div(rows, word), word * columns
-    if layout.use_packed_ue8m0:
-        if layout.use_tma_aligned_col_major_sf:
+    if config.use_packed_ue8m0:
+        if config.use_tma_aligned_col_major_sf:
             return ceil_div(columns, word), word * rows
         return rows, align(columns, word)
-    return (columns, rows) if layout.use_tma_aligned_col_major_sf else (rows, columns)
+    return (columns, rows) if config.use_tma_aligned_col_major_sf else (rows, columns)
 
 
 def alloc_scaling_factors(
-    shape: tuple[int, int], layout: BaseCastConfig, device: torch.device | str = "cuda"
+    shape: tuple[int, int], config: BaseCastConfig, device: torch.device | str = "cuda"
 ) -> Tensor:
     """An internal array, not initialised. Columns begin at multiples of 16 bytes."""
-    height, width = get_sf_shape(shape, layout)
-    dtype = layout.sf_torch_dtype
+    height, width = get_sf_shape(shape, config)
+    dtype = config.sf_torch_dtype
     pitch = width
-    if layout.use_tma_aligned_col_major_sf and not config.is_ascend():
+    if config.use_tma_aligned_col_major_sf and not settings.is_ascend():
         pitch = align(max(width, 1), 16 // dtype.itemsize)
     return torch.empty((height, pitch), dtype=dtype, device=device)[:, :width]
 
 
-def cast_epilogue(sf: Tensor, layout: BaseCastConfig) -> Tensor:
+def cast_epilogue(sf: Tensor, config: BaseCastConfig) -> Tensor:
     """What operators return of an internal array."""
-    if layout.use_packed_ue8m0:
+    if config.use_packed_ue8m0:
         sf = sf.view(get_packed_ue8m0_torch_dtype())
-    return sf.T if layout.use_tma_aligned_col_major_sf else sf
+    return sf.T if config.use_tma_aligned_col_major_sf else sf
 
 
 def get_sf_inv_dtype(value_dtype: torch.dtype, out_config: CastOutputConfig) -> torch.dtype:
