@@ -134,7 +134,7 @@ def test_moe_topk_gate_forward(
 
 @pytest.mark.parametrize("scoring_func", ["sigmoid", "sqrtsoftplus", "softmax"])
 @pytest.mark.parametrize(("groups", "kept"), [(0, 0), (8, 8), (8, 4)])
-@pytest.mark.parametrize("tokens", [0, 1, 36, 4001])
+@pytest.mark.parametrize("tokens", [0, 1, 36, 4001, 8001])
 @pytest.mark.parametrize(("experts", "shared", "k"), [(72, 1, 6), (256, 2, 8)])
 def test_top2_sum_gate(
     scoring_func: str, groups: int, kept: int, tokens: int, experts: int, shared: int, k: int

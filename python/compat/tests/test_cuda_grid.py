@@ -8,7 +8,11 @@ import torch
 
 from tile_kernels import moe, quant
 from tile_kernels import torch as reference
-from tile_kernels.testing.generator import generate_rand_float, generate_topk_idx
+from tile_kernels.testing.generator import (
+    generate_e5m6_inputs,
+    generate_rand_float,
+    generate_topk_idx,
+)
 from tile_kernels.testing.numeric import assert_equal, calc_diff, check_bias
 from tile_kernels.torch import rotary_embedding_ref
 from tile_kernels.transform import apply_rotary
@@ -165,6 +169,18 @@ def test_per_token_cast_and_cast_back(k: int) -> None:
             assert torch.equal(x, wanted)
             assert torch.equal(wide[:, :8], before[:, :8])
             assert torch.equal(wide[:, k + 8 :], before[:, k + 8 :])
+
+
+@hidden_sizes
+def test_e5m6(k: int) -> None:
+    for m, flags in itertools.product([0, 4001, 8001], ("plain", "round", "packed columns")):
+        for dtype in (torch.bfloat16, torch.float32):
+            for x, is_special in generate_e5m6_inputs(m, k, dtype):
+                pair = quant.per_token_cast(x, "e5m6", k, **FLAGS[flags])
+                assert_pairs(pair, reference.cast_to_e5m6(x, k, **FLAGS[flags]))
+                back = quant.cast_back(pair, "fp32", (1, k), x_special_fmt="e5m6")
+                assert_equal(back, reference.cast_back_from_e5m6(pair, "fp32", (1, k)))
+                assert m == 0 or calc_diff(back, x) < (5e-6 if is_special else 1e-4)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 128, 8 * 256, (1 << 24) + 4])
