@@ -79,7 +79,8 @@ nb::tuple get_fused_mapping(const Array& topk_idx_, int64_t experts, int64_t np,
   // What the maps are allocated by.
   TW_REQUIRE(experts >= 1 && experts <= 1024, "{}: num_experts is {}, it must be from 1 to 1024", f,
              experts);
-  TW_REQUIRE(alignment >= 1, "{}: alignment is {}, it must be at least 1", f, alignment);
+  TW_REQUIRE(alignment >= 1 && alignment <= INT32_MAX,
+             "{}: alignment is {}, it must be from 1 to {}", f, alignment, INT32_MAX);
   const bool sizing = np == 0 && !no_sync;
   const int64_t pairs = topk_idx.numel();
   const Shape positions = {sizing ? kernels::most_fused_rows(pairs, experts, alignment)

@@ -197,7 +197,7 @@ def test_the_mapping_of_tensors_of_torch() -> None:
         ({"topk_idx": EXAMPLE[:, ::2]}, ValueError, "strides [2, 2], it must be compact"),
         ({"num_experts": 0}, ValueError, "num_experts is 0, it must be from 1 to 1024"),
         ({"num_experts": 1025}, ValueError, "num_experts is 1025, it must be from 1 to 1024"),
-        ({"alignment": 0}, ValueError, "alignment is 0, it must be at least 1"),
+        ({"alignment": 0}, ValueError, "alignment is 0, it must be from 1 to 2147483647"),
         ({"num_expanded_tokens": -1}, ValueError, "num_expanded_tokens is -1"),
     ],
 )

@@ -73,9 +73,19 @@ static void of_functions(void) {
         "per_token_cast_with_sf_only: format has dtype 99, it must be one of tw_dtype, 1 to 18");
   int64_t rows = 0;
   FAILS(tw_most_fused_rows(4, 2, 0, &rows), TW_INVALID_ARGUMENT,
-        "most_fused_rows: alignment is 0, it must be at least 1");
+        "most_fused_rows: alignment is 0, it must be from 1 to 2147483647");
+  FAILS(tw_most_fused_rows(4, 2, INT64_MAX, &rows), TW_INVALID_ARGUMENT,
+        "most_fused_rows: alignment is 9223372036854775807, it must be from 1 to 2147483647");
   FAILS(tw_most_fused_rows(-4, 2, 1, &rows), TW_INVALID_ARGUMENT,
-        "most_fused_rows: there are -4 pairs and 2 experts, they must not be negative");
+        "most_fused_rows: there are -4 pairs and 2 experts, each must be from 0 to 2147483647");
+  tw_tensor scratch;
+  FAILS(
+      tw_fused_mapping_scratch(4, INT64_MAX, &scratch), TW_INVALID_ARGUMENT,
+      "fused_mapping_scratch: there are 4 pairs and 9223372036854775807 experts, each must be from "
+      "0 to 2147483647");
+  uint64_t words = 0;
+  OK(tw_randn_words(INT64_MAX, 1, &words));
+  CHECK(words == (uint64_t)INT64_MAX / 256 + 1);
   int32_t maps[N * H];
   const tw_tensor pos = I32(maps, 2), idx = I64(y, 2, 1);
   FAILS(tw_get_fused_mapping(

@@ -173,7 +173,12 @@ TEST(CastBack, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(error(q, sf, y, {}),
             "cast_back: sf is f32 [4, 2], it must be [4, 1] a factor for each block");
   EXPECT_EQ(error(q, sf, y, {.columns = 0}),
-            "cast_back: blocks have 1 rows and 0 columns, both must be at least 1");
+            "cast_back: blocks have 1 rows and 0 columns, both must be from 1 to 2147483647");
+  // Else their number would wrap around to none.
+  EXPECT_EQ(
+      error(q, OwnedTensor(f32, {0, 1}), y, {.rows = INT64_MAX}),
+      "cast_back: blocks have 9223372036854775807 rows and 128 columns, both must be from 1 to "
+      "2147483647");
   EXPECT_EQ(error(q, OwnedTensor(i32, {1, 2}), y, {.rows = 32, .columns = 1}),
             "cast_back: sf is i32 [1, 2], it must be [1, 64] a word for four blocks of a column");
   const OwnedTensor turned(f32, {64, 4});

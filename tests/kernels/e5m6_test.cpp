@@ -321,8 +321,9 @@ TEST(E5m6, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(back(q, sf, h, {}), "cast_back_e5m6: y is f16 [4, 64], it must be f32 or bf16");
   EXPECT_EQ(back(q, sf, OwnedTensor(f32, {4, 8}), {}),
             "cast_back_e5m6: y is f32 [4, 8], it must be [4, 64] a value for each 12 bits of q");
-  EXPECT_EQ(back(q, sf, x, {.rows = 0}),
-            "cast_back_e5m6: blocks have 0 rows and 128 columns, both must be at least 1");
+  EXPECT_EQ(
+      back(q, sf, x, {.rows = 0}),
+      "cast_back_e5m6: blocks have 0 rows and 128 columns, both must be from 1 to 2147483647");
   EXPECT_EQ(back(q, s8, x, {}), "cast_back_e5m6: sf is e4m3 [4, 1], it must be f32 or i32");
   EXPECT_EQ(back(q, sf, x, {.columns = 32}),
             "cast_back_e5m6: sf is f32 [4, 1], it must be [4, 2] a factor for each block");

@@ -176,7 +176,7 @@ TEST(PerBlockCastLossless, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(
       error(x, x_sf, q, sf, {1, 32, 32, 48}),
       "per_block_cast_lossless: blocks of 1 x 32 are to become ones of 32 x 48, which must be "
-      "multiples, and columns powers of two from 2 on");
+      "multiples below 2^31, and columns powers of two from 2 on");
   EXPECT_EQ(error(x, x_sf, q, x_sf, {}),
             "per_block_cast_lossless: sf is f32 [4, 2], it must be [1, 1] a factor for each block");
 }

@@ -79,9 +79,10 @@ kernels::ReduceFusedArgs read_args(Reader& read, const tw_reduce_fused_args* giv
 }
 
 void check_sizes(const char* function, int64_t pairs, int64_t experts) {
-  TW_REQUIRE(pairs >= 0 && experts >= 0,
-             "{}: there are {} pairs and {} experts, they must not be negative", function, pairs,
-             experts);
+  const auto is_legal = [](int64_t count) { return 0 <= count && count <= INT32_MAX; };
+  TW_REQUIRE(is_legal(pairs) && is_legal(experts),
+             "{}: there are {} pairs and {} experts, each must be from 0 to {}", function, pairs,
+             experts, INT32_MAX);
 }
 
 }  // namespace
@@ -203,8 +204,8 @@ tw_status tw_most_fused_rows(int64_t pairs, int64_t experts, int64_t alignment, 
   return guarded("most_fused_rows", [&](Reader& read) {
     read.required("rows", rows);
     check_sizes("most_fused_rows", pairs, experts);
-    TW_REQUIRE(alignment >= 1, "most_fused_rows: alignment is {}, it must be at least 1",
-               alignment);
+    TW_REQUIRE(alignment >= 1 && alignment <= INT32_MAX,
+               "most_fused_rows: alignment is {}, it must be from 1 to {}", alignment, INT32_MAX);
     *rows = kernels::most_fused_rows(pairs, experts, alignment);
   });
 }

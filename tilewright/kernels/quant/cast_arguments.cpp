@@ -30,9 +30,10 @@ int64_t threads_of_row(int64_t width, int64_t group, int64_t elements) {
 
 Tensor check_cast_back(const char* function, const Tensor& q, const Tensor& sf, const Tensor& y,
                        const CastBackArgs& args) {
-  TW_REQUIRE(args.rows > 0 && args.columns > 0,
-             "{}: blocks have {} rows and {} columns, both must be at least 1", function, args.rows,
-             args.columns);
+  const auto is_legal = [](int64_t extent) { return 1 <= extent && extent <= INT32_MAX; };
+  TW_REQUIRE(is_legal(args.rows) && is_legal(args.columns),
+             "{}: blocks have {} rows and {} columns, both must be from 1 to {}", function,
+             args.rows, args.columns, INT32_MAX);
   Tensor given = as_factors(function, {"sf", sf}, lang::cdiv(y.dim(0), args.rows),
                             lang::cdiv(y.dim(1), args.columns), words_of(args.columns));
   check_apart(function, {"y", y}, {{"q", q}, {"sf", sf}});

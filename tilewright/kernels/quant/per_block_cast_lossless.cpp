@@ -225,9 +225,10 @@ void per_block_cast_lossless(const Tensor& x, const Tensor& x_sf, const Tensor& 
   check_dtype(f, {"x_sf", x_sf}, {f32, i32});
   check_dtype(f, {"sf", sf}, {f32, i32});
   TW_REQUIRE(o.x_rows > 0 && is_power(o.x_columns) && o.rows > 0 && is_power(o.columns) &&
-                 o.rows % o.x_rows == 0 && o.columns % o.x_columns == 0,
-             "{}: blocks of {} x {} are to become ones of {} x {}, which must be multiples, and "
-             "columns powers of two from 2 on",
+                 o.rows % o.x_rows == 0 && o.columns % o.x_columns == 0 &&
+                 std::max(o.rows, o.columns) <= INT32_MAX,
+             "{}: blocks of {} x {} are to become ones of {} x {}, which must be multiples below "
+             "2^31, and columns powers of two from 2 on",
              f, o.x_rows, o.x_columns, o.rows, o.columns);
   const int64_t m = x.dim(0), k = x.dim(1);
   TW_REQUIRE(k % 2 == 0, "{}: rows of {} codes of e2m1 end within a byte, they must be even", f, k);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tilewright/base/integer.h"
 #include "tilewright/jit/jit.h"
 #include "tilewright/kernels/check.h"
 #include "tilewright/kernels/rand.h"
@@ -80,7 +81,7 @@ void check_groups(const char* function, int64_t most_groups) {
 }
 
 int64_t groups_of(int64_t numel, int64_t most_groups) {
-  return std::min(most_groups, (numel + kGroup - 1) / kGroup);
+  return std::min(most_groups, ceil_div(numel, kGroup));
 }
 
 }  // namespace
