@@ -22,8 +22,11 @@ SUITES = {
 # Only when asked for: they need a GPU and torch.
 GPU_SUITES = {
     "h200": "memory-bound kernels beside torch, torch.compile and Triton, share of the copy",
+    "library": "operators of tile_kernels beside its references, eager and by torch.compile",
     "launch": "a warm call from C++ beside the driver's launch of the same function",
 }
+# Accepted when run alone, in a file of its own.
+ALONE = "library"
 RESULTS = Path(__file__).parent / "results"
 # They would change what OpenBLAS chooses for this machine.
 FOREIGN = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -75,11 +78,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
             parser.error(f"--{name} is {getattr(options, name)}, it must be at least 1")
     if options.quick and (options.accept or options.check):
         parser.error("--quick measures other sizes, which can't be accepted or checked")
-    whole = set(options.suites) == set(GPU_SUITES) or options.suites in ([], ["all"])
+    others = [suite for suite in GPU_SUITES if suite != ALONE]
+    whole = set(options.suites) == set(others) or options.suites in ([], ["all"], [ALONE])
     if options.accept and (options.only or not whole):
         parser.error(
-            "--accept keeps whole results: leave out --only, and name no suite or "
-            + " ".join(GPU_SUITES)
+            "--accept keeps whole results: leave out --only, and name no suite, "
+            f"{' '.join(others)}, or {ALONE}"
         )
     if not options.suites or "all" in options.suites:
         options.suites = list(SUITES)
@@ -115,9 +119,15 @@ def versions(gpu: bool) -> dict[str, str]:
     }
 
 
-def result_files(device: str) -> list[Path]:
-    """Those accepted on such a device, the last one at the end."""
-    return sorted(RESULTS.glob(f"*_{slug(device)}.json"))
+def name_of(records: list[Record]) -> str:
+    """Of their result, behind the date."""
+    own = f"_{ALONE}" if records[0].suite == ALONE else ""
+    return f"{slug(records[0].device)}{own}.json"
+
+
+def result_files(name: str) -> list[Path]:
+    """Those accepted under such a name, the last one at the end."""
+    return sorted(RESULTS.glob(f"*_{name}"))
 
 
 def slug(device: str) -> str:
@@ -128,7 +138,7 @@ def accept(records: list[Record], gpu: bool) -> Path:
     """Writes the result with the versions that it was made with."""
     device = records[0].device
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    path = RESULTS / f"{date}_{slug(device)}.json"
+    path = RESULTS / f"{date}_{name_of(records)}"
     RESULTS.mkdir(exist_ok=True)
     with path.open("w") as file:
         file.write(json.dumps({"date": date, "device": device, "versions": versions(gpu)}) + "\n")
@@ -175,7 +185,7 @@ def measure(options: argparse.Namespace) -> list[Record]:
 
 
 def check(records: list[Record]) -> bool:
-    files = result_files(records[0].device)
+    files = result_files(name_of(records))
     if not files:
         print(f"\ncheck: no result was accepted on {records[0].device}; --accept keeps this one")
         return True

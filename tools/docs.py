@@ -81,7 +81,8 @@ def filled(text: str, files: list[str], root: Path) -> str:
 
     def result_table(match: re.Match[str]) -> str:
         results = [f for f in files if re.fullmatch(rf"benchmarks/results/.*_{match[2]}\.json", f)]
-        return match[1] + "".join(result_rows(max(results), root)) + match[3]
+        rows_of = library_rows if match[2] == "library" else result_rows
+        return match[1] + "".join(rows_of(max(results), root)) + match[3]
 
     text = MEASURED.sub(result_table, text)
     return CODES.sub(code_table, TABLE.sub(file_table, text))
@@ -103,6 +104,21 @@ def result_rows(file: str, root: Path) -> Iterator[str]:
         times = f"{existing / us:.2f}" if existing else ""
         size = f"{r['n']} | {r['bytes'] / 1e6:.1f} | {us:.2f}"
         yield f"| `{op}` | {case} | {api} | {size} | {r['copy_us'] / us:.2f} | {times} |\n"
+
+
+def library_rows(file: str, root: Path) -> Iterator[str]:
+    """The same of a suite of ./dev bench with two peers."""
+    head, *records = map(json.loads, (root / file).read_text().splitlines())
+    versions = f"torch {head['versions']['torch']}"
+    yield f"{head['device']}, {head['date']}, {versions}, [{Path(file).name}](../{file}).\n\n"
+    yield "| operator | dtype | shape | MB | us | copy / us | torch / us | torch.compile / us |\n"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    for r in records:
+        us, shape = r["time_us"], " x ".join(map(str, r["shape"]))
+        peers = [r["peers"].get(name) for name in ("torch", "torch.compile")]
+        times = " | ".join(f"{peer / us:.2f}" if peer else "" for peer in peers)
+        size = f"{shape} | {r['bytes'] / 1e6:.1f} | {us:.2f}"
+        yield f"| `{r['case']}` | {r['dtype']} | {size} | {r['ceiling_us'] / us:.2f} | {times} |\n"
 
 
 def codes(files: list[str], root: Path) -> Iterator[tuple[str, str, str, str, list[str]]]:
