@@ -46,7 +46,7 @@ Tensor Tensor::at_offset(int64_t elements) const {
   TW_REQUIRE(bits % 8 == 0, "tensor: a view of {} can't start at the odd element {}", dtype_,
              elements);
   Tensor view = *this;
-  view.data_ = static_cast<std::byte*>(data_) + bits / 8;
+  if (data_ != nullptr) view.data_ = static_cast<std::byte*>(data_) + bits / 8;
   return view;
 }
 
