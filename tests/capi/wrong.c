@@ -376,7 +376,7 @@ static void of_memory(const Call* c) {
         if (status != TW_OK || c->tensors[i].dtype != c->tensors[j].dtype) continue;
         for (int k = 0; k < count; ++k) {
           if ((c->outputs & BIT(k)) == 0) continue;
-          const uint8_t* found = k == i ? memory[j] + shift : memory[k];
+          const uint8_t* found = k == i ? memory[j] + BEFORE + shift : memory[k] + BEFORE;
           size_t bits = c->tensors[k].dtype == TW_E2M1 ? 4 : 8;
           if (c->tensors[k].dtype == TW_F32 || c->tensors[k].dtype == TW_I32) bits = 32;
           if (c->tensors[k].dtype == TW_BF16) bits = 16;
@@ -384,7 +384,7 @@ static void of_memory(const Call* c) {
           for (int d = 0; d < c->tensors[k].rank; ++d) bits *= (size_t)c->tensors[k].shape[d];
           char text[256];
           snprintf(text, sizeof text, "%s with %s has the same tensor %d", c->name, what, k);
-          check(memcmp(found + BEFORE, wanted[k] + BEFORE, bits / 8) == 0, text, __FILE__,
+          check(memcmp(found, wanted[k] + BEFORE, bits / 8) == 0, text, __FILE__,
                 __LINE__);
         }
       }
