@@ -384,8 +384,7 @@ static void of_memory(const Call* c) {
           for (int d = 0; d < c->tensors[k].rank; ++d) bits *= (size_t)c->tensors[k].shape[d];
           char text[256];
           snprintf(text, sizeof text, "%s with %s has the same tensor %d", c->name, what, k);
-          check(memcmp(found, wanted[k] + BEFORE, bits / 8) == 0, text, __FILE__,
-                __LINE__);
+          check(memcmp(found, wanted[k] + BEFORE, bits / 8) == 0, text, __FILE__, __LINE__);
         }
       }
     }

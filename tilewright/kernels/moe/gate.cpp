@@ -99,11 +99,11 @@ GateSizes check_gate(std::string_view f, const Tensor& logits, const Tensor& idx
   check_dtype(f, {"logits", logits}, {f32});
   check_rank(f, {"idx", idx}, 2);
   check_dtype(f, {"idx", idx}, {i64});
+  TW_REQUIRE(shared >= 0 && shared <= 2, "{}: num_shared_experts is {}, it must be 0 to 2", f,
+             shared);
   const int64_t t = logits.dim(0), e = logits.dim(1), slots = idx.dim(1), k = slots - shared;
   TW_REQUIRE(e % 4 == 0, "{}: logits is {}, the number of experts must be a multiple of 4", f,
              logits);
-  TW_REQUIRE(shared >= 0 && shared <= 2, "{}: num_shared_experts is {}, it must be 0 to 2", f,
-             shared);
   const int64_t most = std::min(e, kMostChoices);
   TW_REQUIRE(k >= 1 && k <= most, "{}: num_topk is {}, it must be from 1 to {} for {} experts", f,
              k, most, e);
