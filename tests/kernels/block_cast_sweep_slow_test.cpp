@@ -20,42 +20,22 @@ TEST(CastSweep, PerBlockCast) {
     if (format == f4_e2m1) k = k / 2 * 2;
     const int64_t m = c.near({32, 128}, 200);
     const Kinds kind = any_kind(c);
-    const float set_least =
-        c.one_in(5) ? std::ldexp(1.F, static_cast<int>(c.between(-100, 20))) : 0;
-    const float least = set_least > 0 ? set_least : kernels::least_amax(format, kind.dtype);
-    const Placed x = placed_values(c, dtype, m, k);
-    const auto wanted = reference::cast_in_blocks(values(x.view), at(m), at(k), at(rows),
-                                                  at(columns), format, kind.kind, least);
+    const float least = any_least(c);
     const kernels::BlockCastArgs args{.rows = rows,
                                       .columns = columns,
                                       .round_sf = kind.kind == Kind::power_of_two,
-                                      .least = set_least};
-    both([&](Where where) {
-      Placed q(c, format, m, k), again(c, format, m, k);
-      Factors sf = Factors::any(c, kind.dtype, blocks(m, rows), blocks(k, columns), kind.packed,
-                                false),
-              alone = Factors::any(c, kind.dtype, blocks(m, rows), blocks(k, columns), kind.packed,
-                                   false);
-      q.hold(), again.hold(), sf.place.hold(), alone.place.hold();
-      const std::string what = format_text(x, q, sf, rows * 1000 + columns, where);
-      kernels::per_block_cast(on(where, x.view), on(where, q.view), on(where, sf.place.view), args);
-      EXPECT_EQ(codes(q.view), normal(format, wanted.q)) << what;
-      EXPECT_EQ(sf.factors(), wanted.sf) << what;
-      q.expect_outside_unchanged(what), sf.place.expect_outside_unchanged(what);
-      kernels::per_block_cast_with_sf_only(on(where, x.view), format, on(where, alone.place.view),
-                                           args);
-      EXPECT_EQ(alone.factors(), wanted.sf) << what << " sf only " << alone.text();
-      alone.place.expect_outside_unchanged(what);
-      const auto given = alone.fill(c, kind.packed ? -126 : -140, 127, false);
-      kernels::per_block_cast_with_precomputed_sf(on(where, x.view), on(where, alone.place.view),
-                                                  on(where, again.view), args);
-      EXPECT_EQ(codes(again.view),
-                normal(format, reference::cast_by_factors(values(x.view), at(m), at(k), at(rows),
-                                                          at(columns), format, given)))
-          << what << " precomputed " << again.text() << alone.text();
-      again.expect_outside_unchanged(what);
-      x.expect_unchanged(what);
-    });
+                                      .least = least};
+    check_casts(
+        c, {dtype, format, m, k, rows, columns, kind, least},
+        [&](const Tensor& x, const Tensor& q, const Tensor& sf) {
+          kernels::per_block_cast(x, q, sf, args);
+        },
+        [&](const Tensor& x, const Tensor& sf) {
+          kernels::per_block_cast_with_sf_only(x, format, sf, args);
+        },
+        [&](const Tensor& x, const Tensor& sf, const Tensor& q) {
+          kernels::per_block_cast_with_precomputed_sf(x, sf, q, args);
+        });
   });
 }
 
@@ -72,7 +52,7 @@ TEST(CastSweep, PerChannelCast) {
     const Placed x =
         x_columns > 0 ? placed_codes(c, dtype, x_m, k) : placed_values(c, dtype, x_m, k);
     std::vector<double> in = values(x.view);
-    Factors x_sf = Factors::any(c, x_kind.dtype, x_m, x_columns > 0 ? blocks(k, x_columns) : 0,
+    Factors x_sf = Factors::any(c, x_kind.dtype, x_m, x_columns > 0 ? ceil_div(k, x_columns) : 0,
                                 x_kind.packed, false);
     if (x_columns > 0) {
       const bool wide = c.one_in(3);
@@ -103,8 +83,8 @@ TEST(CastSweep, PerChannelCast) {
       for (int64_t j = 0; j < k; ++j) turned[at(j * m + i)] = wanted.q[at(i * k + j)];
     both([&](Where where) {
       Placed q(c, f8_e4m3, m, k), t(c, f8_e4m3, k, m);
-      Factors sf = Factors::any(c, f32, blocks(m, group), k, kind.packed, true),
-              again = Factors::any(c, f32, blocks(m, group), k, kind.packed, true);
+      Factors sf = Factors::any(c, f32, ceil_div(m, group), k, kind.packed, true),
+              again = Factors::any(c, f32, ceil_div(m, group), k, kind.packed, true);
       q.hold(), t.hold(), sf.place.hold(), again.place.hold();
       const Tensor xs = on(where, x_sf.place.view), rows = on(where, index);
       const kernels::ChannelCastArgs args{.group = group,
@@ -142,8 +122,8 @@ TEST(CastSweep, CastBack) {
                     : c.one_of<int64_t>({1, 16, 32, 64, 128, std::max<int64_t>(k, 1), 1 << 30});
     const Kinds kind = any_kind(c);
     const Placed q = placed_codes(c, dtype, m, k);
-    Factors sf =
-        Factors::any(c, kind.dtype, blocks(m, rows), blocks(k, columns), kind.packed, columns == 1);
+    Factors sf = Factors::any(c, kind.dtype, ceil_div(m, rows), ceil_div(k, columns), kind.packed,
+                              columns == 1);
     const auto given = sf.fill(c, -126, 127, true);
     sf.place.hold();
     const auto wanted =
@@ -174,11 +154,11 @@ TEST(CastSweep, Lossless) {
     const Kinds x_kind = any_kind(c, false), kind = any_kind(c, false);
     const Placed x = placed_codes(c, f4_e2m1, m, k);
     Factors x_sf =
-        Factors::any(c, f32, blocks(m, a.x_rows), blocks(k, a.x_columns), x_kind.packed, false);
+        Factors::any(c, f32, ceil_div(m, a.x_rows), ceil_div(k, a.x_columns), x_kind.packed, false);
     const int most = static_cast<int>(c.between(24, 254));
     const auto given = x_sf.fill(c, most - 11 - 127, most - 127, false, true);
     x_sf.place.hold();
-    const int64_t down = blocks(m, a.rows), across = blocks(k, a.columns);
+    const int64_t down = ceil_div(m, a.rows), across = ceil_div(k, a.columns);
     std::vector<float> wanted(at(down * across));
     for (int64_t i = 0; i < x_sf.m; ++i)
       for (int64_t j = 0; j < x_sf.n; ++j) {
@@ -226,7 +206,7 @@ TEST(CastSweep, TransposeWeightSf) {
       const int64_t rows = turned ? k : n, columns = turned ? n : k;
       std::vector<uint32_t> words;
       for (int64_t w = 0; w < g; ++w)
-        for (int64_t word = 0; word < blocks(columns, 4); ++word)
+        for (int64_t word = 0; word < ceil_div(columns, 4); ++word)
           for (int64_t row = 0; row < rows * block; ++row) {
             words.push_back(0);
             for (int64_t t = 0; t < 4 && 4 * word + t < columns; ++t) {
@@ -238,8 +218,8 @@ TEST(CastSweep, TransposeWeightSf) {
       return words;
     };
     both([&](Where where) {
-      const OwnedTensor sf0 = filled_tensor(i32, {g, blocks(k, 4), n * block}, 7),
-                        sf1 = filled_tensor(i32, {g, blocks(n, 4), k * block}, 7);
+      const OwnedTensor sf0 = filled_tensor(i32, {g, ceil_div(k, 4), n * block}, 7),
+                        sf1 = filled_tensor(i32, {g, ceil_div(n, 4), k * block}, 7);
       const auto words = [](const Tensor& t) {
         return std::vector<uint32_t>(t.data_as<uint32_t>(), t.data_as<uint32_t>() + t.numel());
       };

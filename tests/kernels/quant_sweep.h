@@ -12,18 +12,18 @@
 #include "tests/kernels/quant_testing.h"
 #include "tests/kernels/sweep.h"
 #include "tests/reference/quant.h"
+#include "tilewright/base/integer.h"
+#include "tilewright/kernels/quant.h"
 
 namespace tw::test {
-
-inline int64_t blocks(int64_t n, int64_t of) { return (n + of - 1) / of; }
 
 /// Factors of m x n blocks at any place, address and strides.
 struct Factors {
   static Factors any(Choices& c, DType dtype, int64_t m, int64_t n, bool packed, bool down) {
     const bool turned = !down && c.one_in(2);
     if (!packed) return {m, n, packed, down, Placed(c, dtype, m, n, turned)};
-    if (down) return {m, n, packed, down, Placed(c, i32, blocks(m, 4), n)};
-    return {m, n, packed, down, Placed(c, i32, m, blocks(n, 4), turned)};
+    if (down) return {m, n, packed, down, Placed(c, i32, ceil_div(m, 4), n)};
+    return {m, n, packed, down, Placed(c, i32, m, ceil_div(n, 4), turned)};
   }
   uint8_t& exponent(int64_t i, int64_t j) const {
     const Tensor& v = place.view;
@@ -37,7 +37,7 @@ struct Factors {
       for (const double f : values(place.view)) list.push_back(static_cast<float>(f));
       return list;
     }
-    const int64_t all = down ? blocks(m, 4) * 4 : m, wide = down ? n : blocks(n, 4) * 4;
+    const int64_t all = down ? ceil_div(m, 4) * 4 : m, wide = down ? n : ceil_div(n, 4) * 4;
     for (int64_t i = 0; i < all; ++i) {
       for (int64_t j = 0; j < wide; ++j) {
         const uint32_t byte = exponent(i, j);
@@ -53,8 +53,8 @@ struct Factors {
   /// Random factors; above 0 and finite where that is wanted.
   std::vector<float> fill(Choices& c, int low, int high, bool edges, bool only_powers = false) {
     std::vector<double> list;
-    for (int64_t i = 0; packed && i < (down ? blocks(m, 4) * 4 : m); ++i)
-      for (int64_t j = 0; j < (down ? n : blocks(n, 4) * 4); ++j) exponent(i, j) = 0;
+    for (int64_t i = 0; packed && i < (down ? ceil_div(m, 4) * 4 : m); ++i)
+      for (int64_t j = 0; j < (down ? n : ceil_div(n, 4) * 4); ++j) exponent(i, j) = 0;
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         double f = std::ldexp(
@@ -67,7 +67,7 @@ struct Factors {
         list.push_back(f);
       }
     }
-    if (packed) return factors_given();
+    if (packed) return factors();
     if (place.view.dtype() == f8_e4m3) {
       for (double& f : list) {
         f = decode(encode(f, f8_e4m3), f8_e4m3);
@@ -75,17 +75,7 @@ struct Factors {
       }
     }
     assign(place.view, list);
-    return factors_given();
-  }
-  std::vector<float> factors_given() const {
-    std::vector<float> list;
-    if (!packed) return factors();
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < n; ++j) {
-        list.push_back(std::bit_cast<float>(static_cast<uint32_t>(exponent(i, j)) << 23));
-      }
-    }
-    return list;
+    return factors();
   }
   std::string text() const { return place.text(); }
 
@@ -145,6 +135,52 @@ inline Kinds any_kind(Choices& c, bool e4m3 = true) {
     default:
       return {reference::Kind::e4m3, false, f8_e4m3};
   }
+}
+
+/// What is to be cast, in which blocks.
+struct CastCase {
+  DType dtype, format;
+  int64_t m, k, rows, columns;
+  Kinds kind;
+  float least;  // as asked for; 0 is the format's own
+};
+
+/// A power of two at times, else 0.
+inline float any_least(Choices& c) {
+  return c.one_in(5) ? std::ldexp(1.F, static_cast<int>(c.between(-100, 20))) : 0;
+}
+
+/// Calls cast(x, q, sf), sf_only(x, sf) and by_factors(x, sf, q) beside the loops.
+template <class Cast, class SfOnly, class ByFactors>
+void check_casts(Choices& c, const CastCase& p, Cast cast, SfOnly sf_only, ByFactors by_factors) {
+  const float least = p.least > 0 ? p.least : kernels::least_amax(p.format, p.kind.dtype);
+  const Placed x = placed_values(c, p.dtype, p.m, p.k);
+  const auto wanted = reference::cast_in_blocks(values(x.view), at(p.m), at(p.k), at(p.rows),
+                                                at(p.columns), p.format, p.kind.kind, least);
+  both([&](Where where) {
+    Placed q(c, p.format, p.m, p.k), again(c, p.format, p.m, p.k);
+    const int64_t down = ceil_div(p.m, p.rows), across = ceil_div(p.k, p.columns);
+    Factors sf = Factors::any(c, p.kind.dtype, down, across, p.kind.packed, false),
+            alone = Factors::any(c, p.kind.dtype, down, across, p.kind.packed, false);
+    q.hold(), again.hold(), sf.place.hold(), alone.place.hold();
+    const std::string what =
+        format_text(x, q, sf, p.columns, where) + format(", rows of a block {}", p.rows);
+    cast(on(where, x.view), on(where, q.view), on(where, sf.place.view));
+    EXPECT_EQ(codes(q.view), normal(p.format, wanted.q)) << what;
+    EXPECT_EQ(sf.factors(), wanted.sf) << what;
+    q.expect_outside_unchanged(what), sf.place.expect_outside_unchanged(what);
+    sf_only(on(where, x.view), on(where, alone.place.view));
+    EXPECT_EQ(alone.factors(), wanted.sf) << what << " sf only " << alone.text();
+    alone.place.expect_outside_unchanged(what);
+    const auto given = alone.fill(c, p.kind.packed ? -126 : -140, 127, false);
+    by_factors(on(where, x.view), on(where, alone.place.view), on(where, again.view));
+    EXPECT_EQ(codes(again.view), normal(p.format, reference::cast_by_factors(
+                                                      values(x.view), at(p.m), at(p.k), at(p.rows),
+                                                      at(p.columns), p.format, given)))
+        << what << " precomputed " << again.text() << alone.text();
+    again.expect_outside_unchanged(what);
+    x.expect_unchanged(what);
+  });
 }
 
 }  // namespace tw::test

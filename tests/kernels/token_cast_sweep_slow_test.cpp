@@ -34,39 +34,20 @@ TEST(CastSweep, PerTokenCast) {
     const auto [group, k, step] = Width(c, format == f4_e2m1 ? 2 : 1);
     const int64_t m = k > 3000 ? c.between(0, 3) : c.between(0, 9);
     const Kinds kind = any_kind(c);
-    const float set_least =
-        c.one_in(5) ? std::ldexp(1.F, static_cast<int>(c.between(-100, 20))) : 0;
-    const float least = set_least > 0 ? set_least : kernels::least_amax(format, kind.dtype);
-    const int64_t groups = blocks(k, step);
-    const Placed x = placed_values(c, dtype, m, k);
-    const auto wanted = reference::cast_in_blocks(values(x.view), at(m), at(k), 1, at(step), format,
-                                                  kind.kind, least);
+    const float least = any_least(c);
     const kernels::TokenCastArgs args{
-        .group = group, .round_sf = kind.kind == Kind::power_of_two, .least = set_least};
-    both([&](Where where) {
-      Placed q(c, format, m, k), again(c, format, m, k);
-      Factors sf = Factors::any(c, kind.dtype, m, groups, kind.packed, false),
-              alone = Factors::any(c, kind.dtype, m, groups, kind.packed, false);
-      q.hold(), again.hold(), sf.place.hold(), alone.place.hold();
-      const std::string what = format_text(x, q, sf, args.group, where);
-      kernels::per_token_cast(on(where, x.view), on(where, q.view), on(where, sf.place.view), args);
-      EXPECT_EQ(codes(q.view), normal(format, wanted.q)) << what;
-      EXPECT_EQ(sf.factors(), wanted.sf) << what;
-      q.expect_outside_unchanged(what), sf.place.expect_outside_unchanged(what);
-      kernels::per_token_cast_with_sf_only(on(where, x.view), format, on(where, alone.place.view),
-                                           args);
-      EXPECT_EQ(alone.factors(), wanted.sf) << what << " sf only " << alone.text();
-      alone.place.expect_outside_unchanged(what);
-      const auto given = alone.fill(c, kind.packed ? -126 : -140, 127, false);
-      kernels::per_token_cast_with_precomputed_sf(on(where, x.view), on(where, alone.place.view),
-                                                  on(where, again.view), args);
-      EXPECT_EQ(codes(again.view),
-                normal(format, reference::cast_by_factors(values(x.view), at(m), at(k), 1, at(step),
-                                                          format, given)))
-          << what << " precomputed " << again.text() << alone.text();
-      again.expect_outside_unchanged(what);
-      x.expect_unchanged(what);
-    });
+        .group = group, .round_sf = kind.kind == Kind::power_of_two, .least = least};
+    check_casts(
+        c, {dtype, format, m, k, 1, step, kind, least},
+        [&](const Tensor& x, const Tensor& q, const Tensor& sf) {
+          kernels::per_token_cast(x, q, sf, args);
+        },
+        [&](const Tensor& x, const Tensor& sf) {
+          kernels::per_token_cast_with_sf_only(x, format, sf, args);
+        },
+        [&](const Tensor& x, const Tensor& sf, const Tensor& q) {
+          kernels::per_token_cast_with_precomputed_sf(x, sf, q, args);
+        });
   });
 }
 
@@ -81,9 +62,9 @@ TEST(CastSweep, PerTokenCastOfCodes) {
                   x_columns = c.one_of<int64_t>({16, 32, 64, 128});
     const Kinds kind = any_kind(c), x_kind = any_kind(c);
     const float least = kernels::least_amax(format, kind.dtype);
-    const int64_t groups = blocks(k, step);
+    const int64_t groups = ceil_div(k, step);
     const Placed x = placed_codes(c, dtype, m, k);
-    Factors x_sf = Factors::any(c, x_kind.dtype, blocks(m, x_rows), blocks(k, x_columns),
+    Factors x_sf = Factors::any(c, x_kind.dtype, ceil_div(m, x_rows), ceil_div(k, x_columns),
                                 x_kind.packed, false);
     const bool wide = c.one_in(3);
     const auto given = x_sf.fill(c, wide ? -126 : -9, wide ? 127 : 8, false);
@@ -122,7 +103,7 @@ TEST(CastSweep, PerTokenCastStochastic) {
     const int64_t m = k > 3000 ? c.between(0, 3) : c.between(0, 6);
     const Kinds kind = any_kind(c);
     const float least = kernels::least_amax(format, kind.dtype);
-    const int64_t groups = blocks(k, step);
+    const int64_t groups = ceil_div(k, step);
     const Placed x = placed_values(c, dtype, m, k);
     const std::vector<double> list = values(x.view);
     std::vector<uint8_t> wanted;
@@ -233,7 +214,7 @@ TEST(CastSweep, E5m6) {
       q.hold();
       const Kinds back = any_kind(c, false);
       Factors by =
-          Factors::any(c, f32, blocks(m, rows), blocks(k, columns), back.packed, columns == 1);
+          Factors::any(c, f32, ceil_div(m, rows), ceil_div(k, columns), back.packed, columns == 1);
       const auto given = by.fill(c, -126, 127, true);
       const DType to = c.one_of({f32, bf16});
       Placed y(c, to, m, k);
