@@ -67,9 +67,9 @@ def case(name: str, dtype: str, job: Job) -> GpuCase:
         peers["torch.compile"] = first(compiled)
     except Exception as error:  # whatever its backends raise
         print(f"{name} {dtype}: torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
-    moved = sum(t.nbytes for t in tensors((job.reads, job.writes, job.ours())))
-    shape = [*next(tensors((job.reads, job.ours()))).shape]
-    return GpuCase(name, dtype, shape, first(job.ours), moved, peers)
+    touched = [*tensors((job.reads, job.writes, job.ours()))]
+    moved = sum(t.nbytes for t in touched)
+    return GpuCase(name, dtype, [*touched[0].shape], first(job.ours), moved, peers)
 
 
 def tensors(x: object) -> Iterator[Tensor]:
