@@ -79,7 +79,7 @@ void dataflow(Builder& k) {
     });
     const Buffer y = fragment(f32, box, "y");
     experts([&](const Expr& p, const Expr& i, const Expr& j, const Expr& column) {
-      y(p, i, j) = scores(row + i, column);
+      y(p, i, j) = scores(min(row + i, t - 1), column);
     });
     Buffer h;
     if (aux) {
@@ -154,7 +154,7 @@ void dataflow(Builder& k) {
     experts([&](const Expr& p, const Expr& i, const Expr& j, const Expr& column) {
       Expr a = gathers ? Expr(gathered(i, column)) : shares_of(i, cast(column, i32));
       if (aux) a = a + (h(p, i, j) - mean(i, 0)) * inverse(i, 0);
-      out(row + i, column) = a * derivative(y(p, i, j));
+      if_(row + i < t, [&] { out(row + i, column) = a * derivative(y(p, i, j)); });
     });
   });
 }
