@@ -212,6 +212,27 @@ TEST(Emit, HalvesOfWordsAreComputedInPairs) {
   expect_compiles(source, "halves");
 }
 
+TEST(Emit, PairsAreConvertedToF16TowardZero) {
+  const std::string source = over_elements(
+      "alloc y: f16[16] local ", "y![s] = cast(mul.ieee(cast(v![s], f32), 3.0), f16, rounding=rz)");
+  EXPECT_THAT(source, HasSubstr("*(u32*)&y[s] = to_f16x2_rz(__fmul_rn(from_bf16(v[s]), 3.0f), "
+                                "__fmul_rn(from_bf16(v[s + 1]), 3.0f));"));
+  TW_NEEDS_NVRTC();
+  expect_compiles(source, "toward_zero");
+}
+
+TEST(Emit, PairsBecomeE2m1OfF16) {
+  const auto to_e2m1 = [](const std::string& half) {
+    return over_elements("alloc y: e2m1[16] local ", "y![s] = cast(cast(" + half + ", e2m1)");
+  };
+  const std::string source = to_e2m1("mul.ieee(cast(v![s], f32), 3.0), f16)");
+  EXPECT_THAT(source, HasSubstr("*(u8*)&y[s >> 1] = to_e2m1x2_of_f16x2(to_f16x2(__fmul_rn("));
+  EXPECT_THAT(to_e2m1("mul.ieee(cast(v![s], f32), 3.0), f16, rounding=rz)"),
+              HasSubstr("= to_e2m1x2(from_f16(to_f16_rz("));
+  TW_NEEDS_NVRTC();
+  expect_compiles(source, "e2m1_of_f16");
+}
+
 TEST(Emit, PairsAreFoldedWhereEachHasAPlaceOfItsOwn) {
   const auto folds = [](const std::string& place) {
     const std::string element = "a![" + place + "]";

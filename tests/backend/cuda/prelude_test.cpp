@@ -65,25 +65,31 @@ inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }  // NaN to 0
 // As min.f32: of a signaling NaN and a number, the number too.
 inline float fminf(float a, float b) { return a != a ? b : std::fmin(a, b); }
-/// What instructions do with both halves of words, of bf16.
+/// What instructions do with both halves of words, in f32 exact where it is used.
 template <class F>
-unsigned both_halves(F f, unsigned a, unsigned b = 0, unsigned c = 0) {
+unsigned both_halves(tw::DType type, F f, unsigned a, unsigned b = 0, unsigned c = 0) {
   const auto half = [&](unsigned shift) {
-    const auto real = [&](unsigned word) { return std::bit_cast<float>(word >> shift << 16); };
+    const auto real = [&](unsigned word) {
+      return static_cast<float>(tw::decode(word >> shift & 0xFFFFu, type));
+    };
     const float y = f(real(a), real(b), real(c));
-    return y != y ? 0x7FFFu : static_cast<unsigned>(tw::encode(y, tw::bf16));
+    return y != y ? 0x7FFFu : static_cast<unsigned>(tw::encode(y, type));
   };
   return half(0) | half(16) << 16;
 }
+inline float max_of(float x, float y, float) { return x != x ? y : std::fmax(x, y); }
+inline float min_of(float x, float y, float) { return fminf(x, y); }
 inline unsigned abs_bf16x2(unsigned x) { return x & 0x7FFF7FFFu; }
-inline unsigned min_bf16x2(unsigned a, unsigned b) {
-  return both_halves([](float x, float y, float) { return fminf(x, y); }, a, b);
+inline unsigned min_bf16x2(unsigned a, unsigned b) { return both_halves(tw::bf16, min_of, a, b); }
+inline unsigned max_bf16x2(unsigned a, unsigned b) { return both_halves(tw::bf16, max_of, a, b); }
+inline unsigned fma_bf16x2(unsigned a, unsigned b, unsigned c) {
+  return both_halves(tw::bf16, fmaf, a, b, c);
 }
-inline unsigned max_bf16x2(unsigned a, unsigned b) {
-  return both_halves([](float x, float y, float) { return x != x ? y : std::fmax(x, y); }, a, b);
-}
-inline unsigned fma_bf16x2(unsigned a, unsigned b, unsigned c) {  // in f32 exact where it is used
-  return both_halves([](float x, float y, float z) { return std::fmaf(x, y, z); }, a, b, c);
+inline unsigned abs_f16x2(unsigned x) { return x & 0x7FFF7FFFu; }
+inline unsigned min_f16x2(unsigned a, unsigned b) { return both_halves(tw::f16, min_of, a, b); }
+inline unsigned max_f16x2(unsigned a, unsigned b) { return both_halves(tw::f16, max_of, a, b); }
+inline unsigned fma_f16x2(unsigned a, unsigned b, unsigned c) {
+  return both_halves(tw::f16, fmaf, a, b, c);
 }
 // clang-format off
 #include "tilewright/backend/cuda/emit/prelude/types.cuh"
@@ -188,12 +194,18 @@ TEST(Prelude, NearestNumbersOfE2m1AreThoseOfTheirCodes) {
   }
 }
 
-TEST(Prelude, PairsOfBf16BecomeE2m1) {
-  for (uint32_t x = 0; x < 65536; ++x) {
-    const uint64_t code = convert_bits(x, bf16, f4_e2m1), six = 7;
-    ASSERT_EQ(device::to_e2m1x2_of_bf16x2(x << 16 | 0x40C0), code << 4 | six) << x;
-    ASSERT_EQ(device::to_e2m1x2_of_bf16x2(0x40C00000 | x), six << 4 | code) << x;
-  }
+TEST(Prelude, PairsOfHalvesBecomeE2m1) {
+  const auto expect_codes = [](DType type, auto of_pair, uint32_t six) {
+    for (uint32_t x = 0; x < 65536; ++x) {
+      const bool is_nan = std::isnan(decode(x, type));
+      const uint32_t code = static_cast<uint32_t>(convert_bits(x, type, f4_e2m1));
+      const uint32_t wanted = is_nan ? (code & 7U) | (x >> 12 & 8U) : code;  // of its sign
+      ASSERT_EQ(of_pair(x << 16 | six), wanted << 4 | 7U) << to_text(type) << " " << x;
+      ASSERT_EQ(of_pair(six << 16 | x), 7U << 4 | wanted) << to_text(type) << " " << x;
+    }
+  };
+  expect_codes(bf16, device::to_e2m1x2_of_bf16x2, 0x40C0);
+  expect_codes(f16, device::to_e2m1x2_of_f16x2, 0x4600);
 }
 
 TEST(Prelude, ConversionsFromF64AgreeWithTheOracle) {

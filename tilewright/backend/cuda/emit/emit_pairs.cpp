@@ -25,11 +25,17 @@ using ir::Expr;
 
 bool has_pairs(DType dtype) { return dtype == f8_e4m3 || dtype == f8_e5m2 || dtype.is_sub_byte(); }
 
-/// The conversion to fp8 that a store of a pair does; null where it is another store.
+/// Whether the hardware does such conversions in pairs only: to fp8, and to f16 toward zero.
+bool converts_pairs(const ir::Cast& cast) {
+  if (cast.dtype == f16) return cast.rounding == Rounding::rz;
+  return has_pairs(cast.dtype) && cast.rounding == Rounding::rn && cast.saturate;
+}
+
+/// The conversion that a store of a pair does; null where it is another store.
 const ir::Cast* converts_pair(const ir::Store& store, const PairLoop& loop) {
   const auto* cast = store.value.try_as<ir::Cast>();
-  const bool converts = cast != nullptr && cast->rounding == Rounding::rn && cast->saturate &&
-                        cast->value.dtype().has_float_arithmetic() && has_pairs(cast->dtype);
+  const bool converts =
+      cast != nullptr && cast->value.dtype().has_float_arithmetic() && converts_pairs(*cast);
   return converts && is_pair(store.buffer, store.indices, loop) ? cast : nullptr;
 }
 /// The pair that a store of a pair copies; null where it is another store.
@@ -151,7 +157,7 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
         memo_.back().clear();
         return s.as<ir::Store>();
       };
-      const std::string function = "to_" + to_text(dtype) + "x2";
+      const std::string function = "to_" + to_text(dtype) + (dtype == f16 ? "x2_rz" : "x2");
       const ir::Cast* cast = converts_pair(*store, pair);
       if (cast == nullptr) {
         const Expr low = begin(first[k]).value, high = second[k].as<ir::Store>().value;
@@ -161,6 +167,13 @@ void Emitter::loop_of_pairs(const ir::For& loop) {
         const Expr& high = second[k].as<ir::Store>().value.as<ir::Cast>().value;
         line(format("{} = {};", to,
                     call(function + "_of_bf16x2", {packed(cast->value, high, pair)}).s));
+      } else if (const auto* half = cast->value.try_as<ir::Cast>();
+                 dtype == f4_e2m1 && half != nullptr && half->dtype == f16 &&
+                 half->rounding == Rounding::rn && half->value.dtype() == f32) {
+        const Text low = value(begin(first[k]).value.as<ir::Cast>().value.as<ir::Cast>().value);
+        const Text high = value(begin(second[k]).value.as<ir::Cast>().value.as<ir::Cast>().value);
+        line(format("{} = {};", to,
+                    call(function + "_of_f16x2", {call("to_f16x2", {low, high})}).s));
       } else {
         const Text low = unrounded(begin(first[k]).value.as<ir::Cast>());
         const Text high = unrounded(begin(second[k]).value.as<ir::Cast>());

@@ -124,10 +124,19 @@ __device__ __forceinline__ e2m1x2 to_e2m1x2(f32 low, f32 high) {
 // the numbers of bf16 from 2^(e + 6) on: the sum 65 * 2^e + |x| rounds as is wanted. The code is 2 e
 // and what its mantissa has beyond the 2 of 65; 2 (127 + e) + 2 is 2 e modulo 16.
 __device__ __forceinline__ e2m1x2 to_e2m1x2_of_bf16x2(u32 x) {
-  const u32 y = max_bf16x2(min_bf16x2(x, 0x40C040C0u), 0xC0C0C0C0u);  // -6 to 6, NaN is 6
-  const u32 power = max_bf16x2(y & 0x7F807F80u, 0x3F803F80u);
-  const u32 sum = fma_bf16x2(power, 0x42824282u, abs_bf16x2(y)) + (power >> 6);
-  const u32 codes = (sum & 0x00070007u) | (y >> 12 & 0x00080008u);
+  const u32 a = min_bf16x2(abs_bf16x2(x), 0x40C040C0u);  // up to 6, which NaN is, of its sign
+  const u32 power = max_bf16x2(a & 0x7F807F80u, 0x3F803F80u);
+  const u32 sum = fma_bf16x2(power, 0x42824282u, a) + (power >> 6);
+  const u32 codes = (sum & 0x00070007u) | (x >> 12 & 0x00080008u);
+  return static_cast<e2m1x2>(codes | codes >> 12);
+}
+//# to_e2m1x2_of_f16x2
+// The same for f16: the sum is 513 * 2^e + |x|, and 2 (15 + e) + 2 is 2 e modulo 8.
+__device__ __forceinline__ e2m1x2 to_e2m1x2_of_f16x2(u32 x) {
+  const u32 a = min_f16x2(abs_f16x2(x), 0x46004600u);
+  const u32 power = max_f16x2(a & 0x7C007C00u, 0x3C003C00u);
+  const u32 sum = fma_f16x2(power, 0x60026002u, a) + (power >> 9);
+  const u32 codes = (sum & 0x00070007u) | (x >> 12 & 0x00080008u);
   return static_cast<e2m1x2>(codes | codes >> 12);
 }
 

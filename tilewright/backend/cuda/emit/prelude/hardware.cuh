@@ -15,6 +15,18 @@ __device__ __forceinline__ f16 to_f16_rz(f32 x) {
   asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
   return (f16)pair;
 }
+//# to_f16x2
+__device__ __forceinline__ u32 to_f16x2(f32 low, f32 high) {
+  u32 pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+//# to_f16x2_rz
+__device__ __forceinline__ u32 to_f16x2_rz(f32 low, f32 high) {
+  u32 pair;
+  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
 //# to_f16_rp
 __device__ __forceinline__ f16 to_f16_rp(f32 x) {
   f16 y;
@@ -179,6 +191,12 @@ __device__ __forceinline__ u32 max_f16x2(u32 a, u32 b) {
 __device__ __forceinline__ u32 mul_f16x2(u32 a, u32 b) {
   u32 y;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+//# fma_f16x2
+__device__ __forceinline__ u32 fma_f16x2(u32 a, u32 b, u32 c) {
+  u32 y;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(c));
   return y;
 }
 //# min_bf16
