@@ -39,8 +39,8 @@ std::string to_text(const Problem& p) {
                 static_cast<int>(p.layout), static_cast<int>(p.kind));
 }
 
-void check(const Problem& p, Where where = Where::cpu) {
-  const OwnedTensor x = wild_tensor(p.x, p.m, p.k), q(p.format, {p.m, p.k});
+void check(const Problem& p, const OwnedTensor& x, Where where = Where::cpu) {
+  const OwnedTensor q(p.format, {p.m, p.k});
   const DType sf_dtype = p.kind == Kind::e4m3 ? f8_e4m3 : f32;
   const FactorTensor sf(p.layout, sf_dtype, p.m, (p.k + p.group - 1) / p.group);
   const TokenCastArgs args{.group = p.group, .round_sf = p.kind == Kind::power_of_two};
@@ -62,6 +62,10 @@ void check(const Problem& p, Where where = Where::cpu) {
   const auto by_given =
       reference::cast_by_factors(values(x), n(p.m), n(p.k), 1, n(p.group), p.format, wanted.sf);
   EXPECT_EQ(codes(again), p.format == f8_e4m3 ? any_sign(by_given) : by_given) << to_text(p);
+}
+
+void check(const Problem& p, Where where = Where::cpu) {
+  check(p, wild_tensor(p.x, p.m, p.k), where);
 }
 
 struct Form {
@@ -120,6 +124,40 @@ TEST(PerTokenCast, IsBitwiseTheReferenceOnThreads) {
     check({dtype, f8_e4m3, 16, 512, 64, Layout::packed_columns, Kind::power_of_two}, Where::twin);
     const kernels::WithWork much(kernels::Work::much);
     check({dtype, f8_e4m3, 3, 3072, 128, Layout::packed_columns, Kind::power_of_two}, Where::twin);
+  }
+}
+
+TEST(PerTokenCast, RoundsAllRatiosOfBf16AndFactorsOfE4m3AsTheReferenceDoes) {
+  // Groups whose first number, six times the factor, is the largest; to the smallest tie and below.
+  constexpr int64_t kGroup = 16, kWidth = 256;
+  std::vector<double> list;
+  const auto add = [&](double factor, double number) {
+    if (list.size() % kGroup == 0) list.push_back(6 * factor);
+    list.push_back(number);
+  };
+  const auto fill = [&](size_t of, double factor) {
+    while (list.size() % of != 0) add(factor, 0);
+  };
+  for (int m = 8; m < 16; ++m) {
+    for (const int e : {-11, -3, 5}) {  // those of 2^-9 m / 8 are factors if they are whole
+      const double factor = std::ldexp(m, e);
+      if (e == -11 && m % 4 != 0) continue;
+      for (int exponent = e; exponent <= e + 6; ++exponent) {
+        for (int i = 128; i < 256; ++i) {
+          const double number = std::ldexp(i, exponent - 6);
+          if (number > 6 * factor) break;
+          add(factor, i % 3 == 0 ? -number : number);
+        }
+      }
+      fill(kGroup, factor);
+    }
+  }
+  fill(kWidth, 1);
+  const auto m = static_cast<int64_t>(list.size()) / kWidth;
+  const OwnedTensor x(bf16, {m, kWidth});
+  test::assign(x, list);
+  for (const Where where : {Where::cpu, Where::twin}) {
+    check({bf16, f4_e2m1, m, kWidth, kGroup, Layout::rows, Kind::e4m3}, x, where);
   }
 }
 

@@ -48,10 +48,10 @@ void dataflow(Builder& k, const Case& c) {
       parallel({together}, [&](Expr s) { sf.store(strip, first + s, factor(0, s)); });
     }
     if (part == Part::factors) return;
-    const DType scaling = part == Part::codes ? f32 : scaling_type(x_dtype, format, kind);
-    const Buffer inverse = cast(scale.inverse, scaling).fragment();
+    const DType product = part == Part::codes ? f32 : product_type(x_dtype, format, kind);
+    const Buffer by = multiplier(scale, product).fragment();
     parallel(box, [&](Expr i, Expr s, Expr j) {
-      q(row(i), column(s, j)) = code_of(v(i, s, j), inverse(0, s), format);
+      q(row(i), column(s, j)) = code_of(v(i, s, j), by(0, s), format, product);
     });
   });
 }

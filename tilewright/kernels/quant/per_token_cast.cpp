@@ -97,15 +97,15 @@ void dataflow(Builder& k, const Case& c) {
     if (part == Part::factors) return;
     // What elements are multiplied with. That of x and the inverse may be infinite together,
     // which zeros must not meet; all others saturate by the largest number, too.
-    const DType scaling = part == Part::codes ? f32 : scaling_type(v.dtype(), format, kind);
-    const Buffer by = fragment(scaling, {together, runs}, "by"), inverse = scale.inverse.fragment();
+    const DType product = part == Part::codes ? f32 : product_type(v.dtype(), format, kind);
+    const Buffer one = multiplier(scale, product).fragment(),
+                 by = fragment(one.dtype(), {together, runs}, "by");
     parallel({together, runs}, [&](Expr i, Expr s) {
-      by(i, s) = scaled ? min(ieee::mul(of_x(i, s), inverse(i, 0)), max_value(f32))
-                        : cast(inverse(i, 0), scaling);
+      by(i, s) = scaled ? min(ieee::mul(of_x(i, s), one(i, 0)), max_value(f32)) : one(i, 0).value();
     });
     if (!stochastic) {
       parallel(box, [&](Expr i, Expr s, Expr j) {
-        q(row(i), column(i, s) + j) = code_of(v(i, s, j), by(i, s), format);
+        q(row(i), column(i, s) + j) = code_of(v(i, s, j), by(i, s), format, product);
       });
       return;
     }

@@ -31,9 +31,10 @@ void dataflow(Builder& k, const Case& c) {
     const Tile largest = cast(abs_max(value(v), 1), f32);
     const Scale scale = scale_of(largest, least, format, kind);
     const Buffer factor = scale.factor.fragment();
-    const Buffer inverse = cast(scale.inverse, scaling_type(x_dtype, format, kind)).fragment();
+    const DType product = product_type(x_dtype, format, kind);
+    const Buffer by = multiplier(scale, product).fragment();
     parallel({together, group}, [&](Expr i, Expr j) {
-      const Expr code = code_of(v(i, j), inverse(i, 0), format);
+      const Expr code = code_of(v(i, j), by(i, 0), format, product);
       x(row(i), column(i) + j) = cast(ieee::mul(cast(code, f32), factor(i, 0)), x_dtype);
     });
   });

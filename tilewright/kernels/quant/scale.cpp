@@ -53,14 +53,29 @@ Tile inverse_of(const Tile& factor) {
   return elementwise({factor}, [](const std::vector<Operand>& x) { return ieee::div(1.0F, x[0]); });
 }
 
-DType scaling_type(DType x, DType format, ScaleKind kind) {
-  return x == bf16 && format == f4_e2m1 && kind == ScaleKind::power_of_two ? bf16 : f32;
+DType product_type(DType x, DType format, ScaleKind kind) {
+  if (x != bf16 || format != f4_e2m1) return f32;
+  return kind == ScaleKind::power_of_two ? bf16 : kind == ScaleKind::e4m3 ? f16 : f32;
 }
 
-Expr code_of(const Expr& x, const Expr& inverse, DType format) {
-  const DType dtype = inverse.dtype();
-  const Expr e = cast(x, dtype);
-  return cast(dtype == bf16 ? e * inverse : ieee::mul(e, inverse), format);
+// The ratio of a number of 8 bits and a factor of 4 is a tie of e2m1, or further from each than
+// 1 / 256 of it: f16 keeps it on its side, and ties, from an inverse that is only near. But in f32
+// the inverse of 15 is so much too large that ties at 1.25, 2.5 and 5 become more, those at 0.25
+// don't; so are these products in f16 if it is too large by 7 / 2^14. (All of both are tested.)
+Tile multiplier(const Scale& scale, DType product) {
+  if (product == bf16) return cast(scale.inverse, bf16);
+  if (product == f32) return scale.inverse;
+  const Tile inverse =
+      elementwise({scale.factor}, [](const std::vector<Operand>& x) { return rcp(x[0]); });
+  // Of the inverses of 8 to 15, that of 15 alone is from 17/16 to 18/16 of a power of two.
+  const Tile is_of_15 = (bitcast(inverse, i32) >> 19 & 15) == 1;
+  return select(is_of_15, inverse * (1 + 0x7p-14F), inverse);
+}
+
+Expr code_of(const Expr& x, const Expr& by, DType format, DType product) {
+  if (product == bf16) return cast(cast(x, bf16) * by, format);
+  const Expr exact = ieee::mul(cast(x, f32), by);
+  return cast(product == f16 ? cast(exact, f16) : exact, format);
 }
 
 }  // namespace tw::kernels

@@ -26,10 +26,13 @@ Scale scale_of(const Tile& amax, const Expr& least, DType format, ScaleKind kind
 /// Of groups with these factors, which are given.
 Tile inverse_of(const Tile& factor);
 
-/// The type in which elements are scaled: bf16, two at once, where powers of two leave products of
-/// bf16 exact and conversions take that; else f32.
-DType scaling_type(DType x, DType format, ScaleKind kind);
-/// The code of x * inverse, which has that type.
-Expr code_of(const Expr& x, const Expr& inverse, DType format);
+/// The type to which products of elements and what they are multiplied with are rounded before they
+/// are codes, where that gives the same ones and conversions take two at once: bf16 where powers of
+/// two leave products of bf16 exact; f16 of bf16 with factors in e4m3; else f32.
+DType product_type(DType x, DType format, ScaleKind kind);
+/// What elements are multiplied with for such products: of bf16 in bf16, else in f32.
+Tile multiplier(const Scale& scale, DType product);
+/// The code of x * by, rounded to such a product.
+Expr code_of(const Expr& x, const Expr& by, DType format, DType product);
 
 }  // namespace tw::kernels
