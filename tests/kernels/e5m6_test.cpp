@@ -1,4 +1,5 @@
 // per_token_cast_to_e5m6 and cast_back_e5m6.
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -124,6 +125,36 @@ TEST(PerTokenCastToE5m6, RoundsAllNumbersAsTheReferenceDoes) {
   const OwnedTensor x = scaled_by_one(list);
   for (const Where where : {Where::cpu, Where::twin}) {
     check({f32, x->dim(0), 8, Layout::rows, Kind::exact}, x, where);
+  }
+}
+
+/// In rows of eight: NaN, the largest number that is a code times `scale`, and all numbers of bf16
+/// below that, from 2^least times it on.
+OwnedTensor all_of_bf16(float scale, int least) {
+  std::vector<double> list;
+  for (uint32_t bits = 0; bits < 0x7F80; ++bits) {
+    const double number = std::bit_cast<float>(bits << 16);
+    if (number > 65024 * scale || number < std::ldexp(scale, least)) continue;
+    for (const double each : {number, -number}) {
+      if (list.size() % 8 == 0) list.insert(list.end(), {65024.0 * scale, NAN});
+      list.push_back(each);
+    }
+  }
+  while (list.size() % 8 != 0) list.push_back(0);
+  OwnedTensor x(bf16, {static_cast<int64_t>(list.size()) / 8, 8});
+  test::assign(x, list);
+  return x;
+}
+
+TEST(PerTokenCastToE5m6, RoundsAllNumbersOfBf16AsTheReferenceDoes) {
+  // Times 1 and more they keep all bits, times less those don't that become subnormal.
+  for (const float scale : {1.0F, 0x1p-20F, 2.0F, 0x1p100F}) {
+    const OwnedTensor x = all_of_bf16(scale, -300);
+    check({bf16, x->dim(0), 8, Layout::rows, Kind::power_of_two}, x);
+  }
+  for (const float scale : {1.0F, 2.0F}) {
+    const OwnedTensor x = all_of_bf16(scale, -27);
+    check({bf16, x->dim(0), 8, Layout::rows, Kind::power_of_two}, x, Where::twin);
   }
 }
 

@@ -38,6 +38,25 @@ CodeWords packed(const Codes& codes) {
   return {pair[0] << 8 | pair[1] >> 16, pair[1] << 16 | pair[2] >> 8, pair[2] << 24 | pair[3]};
 }
 
+CodeWords tied_words(const std::function<Expr(int64_t)>& half,
+                     const std::function<Expr(int64_t)>& low) {
+  // Two elements of 16 bits, the first in the low half.
+  const auto word = [](const auto& of, int64_t first) {
+    const auto bits = [&](int64_t n) { return cast(bitcast(of(n), u16), u32); };
+    return let(bits(first) | bits(first + 1) << 16);
+  };
+  std::array<Expr, kCodesTogether / 2> pair;  // 24 bits
+  for (size_t i = 0; i < pair.size(); ++i) {
+    const int64_t first = 2 * static_cast<int64_t>(i);
+    const Expr h = word(half, first);
+    // Up where the code, whose last bit is the fifth, and what is cut off are odd.
+    const Expr codes = let(h + (word(low, first) << 4 & h & 0x00100010U));
+    pair[i] = let((codes << 8 & 0xFFF000U) | codes >> 20);
+  }
+  return {byte_permute(pair[0], pair[1], 0x2106U), byte_permute(pair[1], pair[2], 0x1065U),
+          byte_permute(pair[2], pair[3], 0x0654U)};
+}
+
 Tensor as_words(std::string_view function, const Named& q) {
   constexpr int64_t kBytes = 4;
   check_rank(function, q, 2);

@@ -24,6 +24,13 @@ Expr e5m6_value(const std::function<Expr(const Expr&)>& word, const Expr& quad, 
 /// The words of eight codes of 12 bits, in u32.
 CodeWords packed(const Codes& codes);
 
+/// The words of the codes of eight numbers of bf16 times a power of two that keeps all their bits:
+/// of those below a code's only the first can be set, so that all that is rounded are ties. `half`
+/// gives the products, in f16 toward zero, `low` the numbers themselves, but for NaN this:
+constexpr float kInsteadOfNaN = 0x1.FCp127F;  // the largest but one, whose last bit is 0
+CodeWords tied_words(const std::function<Expr(int64_t)>& half,
+                     const std::function<Expr(int64_t)>& low);
+
 /// Bytes [m, 3 k / 2] as words [m, 3 k / 8]. Raises unless they are those of codes.
 Tensor as_words(std::string_view function, const Named& q);
 

@@ -2,6 +2,7 @@
 // Memory bound: x is read once, q and sf written once. Rows that are too long to be held are read
 // twice, the second time from a cache.
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "tilewright/base/format.h"
@@ -16,6 +17,7 @@ namespace tw::kernels {
 namespace {
 
 constexpr float kLeast = 1e-4F;
+constexpr int64_t kCodeBits = 12;
 
 // A block has whole rows, in strips in which a thread has eight neighbors: three words. These go
 // through memory of the block, from where vectors of neighbors are written.
@@ -60,30 +62,87 @@ void dataflow(Builder& k, const Case& c) {
     const Buffer factor = scale.factor.fragment(), inverse = scale.inverse.fragment();
     parallel({rows, sf.padded()}, [&](Expr i, Expr j) { sf.store(row0 + i, j, factor(i, 0)); });
 
-    const Buffer words = shared(u32, {rows, held * runs * kWordsTogether}, "words");
-    for_each_strip(width, span, [&](Expr first) {
-      if (width > span) read(first);
+    // Writes codes from a column on, of which words_of(row, run, strip) gives eight.
+    const auto write = [&](const Expr& first, size_t strips_of,
+                           const std::function<CodeWords(Expr, Expr, size_t)>& words_of) {
+      const int64_t held_runs = static_cast<int64_t>(strips_of) * runs;
+      const Buffer words = shared(u32, {rows, held_runs * kWordsTogether}, "words");
       parallel({rows, runs}, [&](Expr i, Expr r) {
-        for (int64_t s = 0; s < held; ++s) {
-          Codes codes;
-          for (size_t n = 0; n < codes.size(); ++n) {
-            const Expr e = cast(v[s](i, r * kCodesTogether + n), f32);
-            codes[n] = e5m6_code(let(ieee::mul(e, inverse(i, 0))));
-          }
-          const CodeWords three = packed(codes);
+        for (size_t s = 0; s < strips_of; ++s) {
+          const CodeWords three = words_of(i, r, s);
           for (size_t n = 0; n < three.size(); ++n) {
-            words(i, (s * runs + r) * kWordsTogether + n) = three[n];
+            words(i, (static_cast<int64_t>(s) * runs + r) * kWordsTogether + n) = three[n];
           }
         }
       });
       copy(words, q(row0, first / kCodesTogether * kWordsTogether));
-    });
+    };
+    const auto write_any = [&](const Expr& first, const std::vector<Buffer>& of) {
+      write(first, of.size(), [&](const Expr& i, const Expr& r, size_t s) {
+        Codes codes;
+        for (size_t n = 0; n < codes.size(); ++n) {
+          const Expr e = cast(of[s](i, r * kCodesTogether + n), f32);
+          codes[n] = e5m6_code(let(ieee::mul(e, inverse(i, 0))));
+        }
+        return packed(codes);
+      });
+    };
+    if (x_dtype != bf16 || kind != ScaleKind::power_of_two || width > span) {
+      for_each_strip(width, span, [&](Expr first) {
+        if (width > span) read(first);
+        write_any(first, v);
+      });
+      return;
+    }
+    // Numbers of bf16 times a power of two need less, but where the product has no room for all
+    // bits, or is of infinity. Those are rare: their loop is rolled and reads x again.
+    const Buffer is_exact = fragment(bool_, {rows}, "is_exact");
+    parallel({rows}, [&](Expr i) { is_exact(i) = inverse(i, 0) >= 1.0F; });
+    if_(
+        all_of(is_exact),
+        [&] {
+          std::vector<Buffer> half, low;
+          for (const Buffer& each : v) {
+            half.push_back(fragment(f16, {rows, strip}, "half"));
+            low.push_back(fragment(bf16, {rows, strip}, "low"));
+            parallel({rows, strip}, [&](Expr i, Expr j) {
+              half.back()(i, j) = cast(ieee::mul(cast(each(i, j), f32), inverse(i, 0)), f16,
+                                       {.round = Rounding::rz});
+              low.back()(i, j) = min(each(i, j), kInsteadOfNaN);
+            });
+          }
+          write(0, v.size(), [&](const Expr& i, const Expr& r, size_t s) {
+            return tied_words([&](int64_t n) { return half[s](i, r * kCodesTogether + n); },
+                              [&](int64_t n) { return low[s](i, r * kCodesTogether + n); });
+          });
+        },
+        [&] {
+          serial(strips, [&](Expr s) {
+            parallel({rows, runs}, [&](Expr i, Expr r) {
+              const Expr run = let(s * runs + r);
+              if_(row0 + i < m && run < width / kCodesTogether, [&] {
+                std::vector<Variable> word;
+                for (int64_t n = 0; n < kWordsTogether; ++n) word.push_back(var(u32, 0));
+                serial(kCodesTogether, [&](Expr n) {
+                  const Expr e = cast(x(row0 + i, run * kCodesTogether + n), f32);
+                  const Expr code = e5m6_code(let(ieee::mul(e, inverse(i, 0))));
+                  word[0] = funnel_shl(word[1], word[0], kCodeBits);
+                  word[1] = funnel_shl(word[2], word[1], kCodeBits);
+                  word[2] = word[2] << kCodeBits | code;
+                });
+                for (int64_t n = 0; n < kWordsTogether; ++n) {
+                  q(row0 + i, run * kWordsTogether + n) = word[n];
+                }
+              });
+            });
+          });
+        });
   });
 }
 
 /// A thread has eight elements of a strip, which are one vector of 16 bits each.
 void schedule_gpu(Schedule& s, const Case& c) {
-  constexpr int64_t kThreads = 128, kElements = kThreads * kCodesTogether;
+  constexpr int64_t kThreads = 224, kElements = kThreads * kCodesTogether;
   s.threads(kThreads).set("width", kElements).set("held", 8);
   s.set("rows", std::clamp<int64_t>(kElements / c.constant("k"), 1, 32));
 }
