@@ -51,6 +51,10 @@ void add_token_casts(Cases& cases) {
             per_token_cast(x(p, where), p.output(to, {kRows, h}), factors(p, f, kRows, groups),
                            args);
           }
+          if (f != f8_e4m3) return;
+          const Tensor ties = left(p.input(dtype, {kRows, h + 16}), h);  // of a factor of 15 / 8
+          assign(ties.slice(0, 0, 1).slice(1, 0, 4), {11.25, 2.34375, 4.6875, 9.375});
+          per_token_cast(ties, p.output(to, {kRows, h}), factors(p, f, kRows, groups), args);
         });
       }
       for (const Work work : {Work::little, Work::much}) {
@@ -309,9 +313,14 @@ void add_casts_to_e5m6(Cases& cases) {
     DType x, sf;
     int64_t k;
   };
-  constexpr int64_t kRows = 7;
-  for (const Form& f :
-       {Form{bf16, i32, 1024}, {bf16, f32, 1032}, {f32, f32, 200}, {f32, i32, 2040}}) {
+  // A block has eight rows of 200. Those of 3576 are two strips, of which the last lacks one run.
+  constexpr int64_t kRows = 15;
+  for (const Form& f : {Form{bf16, i32, 1024},
+                        {bf16, i32, 200},
+                        {bf16, i32, 3576},
+                        {bf16, f32, 1032},
+                        {f32, f32, 200},
+                        {f32, i32, 3576}}) {
     const int64_t words = f.k / 8 * 3;
     cases.add("per_token_cast_to_e5m6", format("{} rows of {}, factors {}", f.x, f.k, f.sf),
               [=](Place& p) {
@@ -327,23 +336,29 @@ void add_casts_to_e5m6(Cases& cases) {
                 }
                 const Tensor wild = p.input(f.x, {kRows, f.k});
                 assign(wild.slice(1, f.k / 2 - 1, 1), std::vector<double>(kRows, 7.0));
-                for (const int64_t row : {1, 2, 3}) {
-                  constexpr double kWild[] = {INFINITY, -INFINITY, NAN};
+                // At most one row of a block is infinite.
+                for (const auto& [row, number] : {std::pair<int64_t, double>{1, INFINITY},
+                                                  {3, NAN},
+                                                  {9, -static_cast<double>(INFINITY)}}) {
                   assign(wild.slice(0, row, 1),
-                         std::vector<double>(static_cast<size_t>(f.k), kWild[row - 1]));
+                         std::vector<double>(static_cast<size_t>(f.k), number));
                 }
                 cast(wild);
+                // Rows whose largest is beyond that of a code.
+                const Tensor large = p.input(f.x, {kRows, f.k});
+                assign(large.slice(1, f.k / 2 - 1, 1), std::vector<double>(kRows, 0x1p17));
+                cast(large);
               });
   }
   // A row that isn't held: the largest is in each of the strips, or nothing is finite.
   cases.add("per_token_cast_to_e5m6", "a long row", [](Place& p) {
-    constexpr int64_t kWidth = 9216, kStrip = 1024;
+    constexpr int64_t kWidth = 16128, kStrip = 1792;
     const auto cast = [&](const Tensor& x) {
       per_token_cast_to_e5m6(x, bytes_of(p.output(u32, {1, kWidth / 8 * 3})),
                              p.output(f32, {1, 1}));
     };
     for (int64_t strip = 0; strip < kWidth / kStrip; ++strip) {
-      for (const int64_t place : {int64_t{0}, strip * 125 + 23}) {
+      for (const int64_t place : {int64_t{0}, strip * 219 + 23}) {
         const Tensor x = p.input(bf16, {1, kWidth});
         assign(x.slice(1, strip * kStrip + place, 1), {77});
         cast(x);
