@@ -113,7 +113,7 @@ TEST(CastSweep, PerChannelCast) {
 TEST(CastSweep, CastBack) {
   sweep(30, [](Choices& c) {
     const DType dtype = c.one_of({f8_e4m3, f4_e2m1}), to = c.one_of({f32, bf16});
-    int64_t k = c.near({16, 64, 128, 512}, 1100);
+    int64_t k = c.near({16, 64, 128, 512, 1024}, 1100);
     if (dtype == f4_e2m1) k = k / 2 * 2;
     const int64_t m = c.near({8, 16, 32}, k > 500 ? 10 : 70);
     const int64_t rows = c.one_in(5) ? c.between(1, 40) : c.one_of<int64_t>({1, 1, 32, 128});

@@ -132,6 +132,11 @@ TEST(CastBack, IsBitwiseTheReferenceOnThreads) {
       check({q, y, 3, 200, 1, 24, Layout::rows, f32}, Where::twin);
       check({q, y, 10, 128, 3, 1, Layout::rows, f32}, Where::twin);
       check({q, y, 10, 72, 3, 5, Layout::rows, f8_e4m3}, Where::twin);
+      // Blocks have a row each, or parts of it.
+      check({q, y, 5, 1024, 1, 32, Layout::packed_columns, f32}, Where::twin);
+      check({q, y, 3, 1536, 1, 1536, Layout::columns, f32}, Where::twin);
+      check({q, y, 35, 1024, 32, 128, Layout::packed_rows, f32}, Where::twin);
+      check({q, y, 2, 9216, 1, 48, Layout::rows, f8_e4m3}, Where::twin);
     }
   }
 }

@@ -214,7 +214,9 @@ void add_casts_back(Cases& cases) {
                         {f8_e4m3, f32, f32, 32, 1, 69, 192},
                         {f8_e4m3, f32, f32, 32, 1, 127, 192},
                         {f8_e4m3, bf16, f32, 128, 128, 131, 200},
-                        {f8_e4m3, bf16, f32, 1, 24, 127, 253}}) {
+                        {f8_e4m3, bf16, f32, 1, 24, 127, 253},
+                        {f4_e2m1, bf16, f32, 1, 32, 5, 1024},
+                        {f8_e4m3, f32, f32, 1, 128, 3, 4608}}) {
     cases.add("cast_back", format("{} to {} by {} of {} x {}", f.q, f.y, f.sf, f.rows, f.columns),
               [=](Place& p) {
                 cast_back(left(p.input(f.q, {f.m, up(f.k)}, -6, 6), f.k),

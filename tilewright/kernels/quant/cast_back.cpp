@@ -38,12 +38,30 @@ void dataflow(Builder& k, const Case& c) {
   });
 }
 
-/// Each of a block's 128 threads has 32 elements: of rows that are as long as the width has room
-/// for; but of some rows where each column has a factor, which is read once then.
+/// Threads of a block that has a row or an equal part of it, each so many elements; 0 where whole
+/// warps don't share out rows so.
+int64_t threads_of_part(int64_t width, int64_t elements) {
+  constexpr int64_t kWarp = 32, kFewest = 64, kMost = 512;
+  for (int64_t threads = kMost; threads >= kFewest; threads -= kWarp) {
+    if (width % (threads * elements) == 0) return threads;
+  }
+  return 0;
+}
+
+/// A block has consecutive elements of a row, two vectors of y a thread: memory takes them faster
+/// than those of some rows. Else each of 128 threads has 32 elements, of rows that are as long as
+/// the width has room for; but of some rows where each column has a factor, which is read once
+/// then.
 void schedule_gpu(Schedule& s, const Case& c) {
-  constexpr int64_t kElements = 4096;
-  int64_t tile_k = columns_of_tile(c.constant("k"));
-  if (c.constant("columns") % 16 != 0) tile_k = std::min<int64_t>(tile_k, 128);
+  constexpr int64_t kVectors = 256, kElements = 4096;  // bits of two vectors
+  const int64_t width = c.constant("k"), each = kVectors / c.dtype(2).bits();
+  const bool is_narrow = c.constant("columns") % 16 != 0;
+  if (const int64_t threads = threads_of_part(width, each); threads != 0 && !is_narrow) {
+    s.threads(threads).set("tile_k", threads * each).set("tile_m", 1);
+    return;
+  }
+  int64_t tile_k = columns_of_tile(width);
+  if (is_narrow) tile_k = std::min<int64_t>(tile_k, 128);
   s.threads(128).set("tile_k", tile_k).set("tile_m", kElements / tile_k);
 }
 
