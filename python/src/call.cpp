@@ -7,6 +7,7 @@ namespace tw::python {
 Call::Call(const char* function, const std::optional<std::string>& dtype) : function_(function) {
   if (dtype) dtype_ = dtype_named(*dtype);
   borrowed_.reserve(8);
+  outputs_.reserve(4);
 }
 
 const Borrowed& Call::take(const char* name, const Array& array, std::optional<DType> unsigned_as) {
