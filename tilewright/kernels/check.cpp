@@ -22,10 +22,12 @@ void check_rank(std::string_view function, const Named& t, int rank) {
 }
 
 void check_dtype(std::string_view function, const Named& t, std::initializer_list<DType> allowed) {
+  for (const DType dtype : allowed) {
+    if (t.tensor.dtype() == dtype) return;
+  }
   std::string names;
   size_t left = allowed.size();
   for (const DType dtype : allowed) {
-    if (t.tensor.dtype() == dtype) return;
     names += to_text(dtype);
     --left;
     if (left > 0) names += left == 1 ? " or " : ", ";
