@@ -11,6 +11,21 @@
 namespace tw::python {
 namespace {
 
+/// c10::ArrayRef<int64_t>, c10::Device and at::TensorBase, as functions take and return them.
+struct Extents {
+  const int64_t* data;
+  size_t size;
+};
+struct TorchDevice {
+  int8_t kind, index;
+};
+struct TensorBase {
+  TensorBase(const TensorBase&) = delete;
+  TensorBase& operator=(const TensorBase&) = delete;
+  ~TensorBase() {}  // not trivial, like torch's: it is returned in memory
+  void* tensor;
+};
+
 /// Of torch/csrc/inductor/aoti_torch/c/shim.h, whose functions keep their meaning from release to
 /// release and return 0 or fail; and of torch/csrc/autograd/python_variable.h. A tensor is an
 /// at::Tensor* here.
@@ -22,6 +37,10 @@ struct Api {
   int32_t (*data)(void* tensor, void** address);
   int32_t (*destroy)(void* tensor);
   PyObject* (*wrap)(const void* tensor);  // THPVariable_Wrap(const at::TensorBase&)
+  /// at::detail::empty_strided_cuda: on a GPU the same without torch's dispatcher. Null where torch
+  /// has none of these types; the symbol has them in its name.
+  TensorBase (*empty_cuda)(Extents sizes, Extents strides, int8_t dtype,
+                           std::optional<TorchDevice> device);
   int32_t cpu, cuda;
   std::array<int32_t, kScalarCount> dtypes;  // -1: none
 };
@@ -56,6 +75,13 @@ std::optional<Api> load() {
                         find(core, of + "delete_tensor_object", api.destroy) &&
                         find(python, "_Z16THPVariable_WrapRKN2at10TensorBaseE", api.wrap) &&
                         api.cpu >= 0 && api.cuda >= 0;
+  void* cuda = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD);
+  if (cuda != nullptr) {
+    find(cuda,
+         "_ZN2at6detail18empty_strided_cudaEN3c108ArrayRefIlEES3_NS1_10ScalarTypeE"
+         "St8optionalINS1_6DeviceEE",
+         api.empty_cuda);
+  }
   return complete ? std::optional(api) : std::nullopt;
 }
 
@@ -68,11 +94,32 @@ class Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  void* tensor = nullptr;
+  void* tensor = nullptr;  // of operator new, which torch deletes
 
  private:
   const Api& api_;
 };
+
+struct Wanted {
+  const Shape &shape, &strides;
+  int32_t dtype, kind, device;
+};
+
+bool make(const Api& api, const Wanted& w, Handle& handle) {
+  const auto rank = static_cast<size_t>(w.shape.rank());
+  if (w.kind != api.cuda || api.empty_cuda == nullptr) {
+    return api.empty_strided(w.shape.rank(), w.shape.begin(), w.strides.begin(), w.dtype, w.kind,
+                             w.device, &handle.tensor) == 0;
+  }
+  try {
+    const TorchDevice device{static_cast<int8_t>(w.kind), static_cast<int8_t>(w.device)};
+    handle.tensor = new TensorBase(api.empty_cuda(
+        {w.shape.begin(), rank}, {w.strides.begin(), rank}, static_cast<int8_t>(w.dtype), device));
+    return true;
+  } catch (...) {  // c10::Error
+    return false;
+  }
+}
 
 }  // namespace
 
@@ -92,10 +139,7 @@ std::optional<TorchMemory> torch_memory(DType dtype, const Shape& shape, Device 
     step *= std::max<int64_t>(shape[i], 1);
   }
   Handle whole(*api), part(*api);
-  if (api->empty_strided(shape.rank(), shape.begin(), strides.begin(), number, kind, index,
-                         &whole.tensor) != 0) {
-    return {};
-  }
+  if (!make(*api, {shape, strides, number, kind, index}, whole)) return {};
   void* result = whole.tensor;
   if (columns) {
     const int64_t sizes[] = {*columns, shape[0]}, steps[] = {1, shape[1]};
