@@ -18,6 +18,7 @@ void dataflow(Builder& k, const Case& c) {
   const auto kind = static_cast<ScaleKind>(k.constant("kind"));
   const int64_t width = k.constant("k"), rows = k.constant("rows"), columns = k.constant("columns");
   const int64_t together = k.tunable("together", 1);
+  const int64_t height = k.tunable("height", rows);  // less where no maximum is needed
   const Expr m = k.dim("m");
   const Buffer x = k.input("x", x_dtype, {m, width}, {.strides = {k.dim("x_row"), 1}});
   Buffer q;
@@ -28,17 +29,18 @@ void dataflow(Builder& k, const Case& c) {
   const Expr least = part == Part::codes ? Expr() : k.scalar("least", f32);
 
   const int64_t across = cdiv(sf.padded(), together);  // of a strip of blocks
-  const Extents box = {rows, together, columns};
-  k.launch({cdiv(m, rows) * across}, [&](Expr block) {
+  const Extents box = {height, together, columns};
+  k.launch({cdiv(m, height) * across}, [&](Expr block) {
     const Expr strip = let(block / across), first = let(block % across * together);
-    const auto row = [&](const Expr& i) { return strip * rows + i; };
+    const auto row = [&](const Expr& i) { return strip * height + i; };
     const auto column = [&](const Expr& s, const Expr& j) { return (first + s) * columns + j; };
     const Buffer v = fragment(x_dtype, box, "v");
     parallel(box, [&](Expr i, Expr s, Expr j) { v(i, s, j) = x(row(i), column(s, j)); });
     Scale scale;
     if (part == Part::codes) {
       const Buffer given = fragment(f32, {1, together}, "given");
-      parallel({together}, [&](Expr s) { given(0, s) = sf.load(strip, first + s); });
+      parallel({together},
+               [&](Expr s) { given(0, s) = sf.load(strip * height / rows, first + s); });
       scale.inverse = inverse_of(value(given));
     } else {
       const Buffer largest = fragment(x_dtype, {1, together, 1}, "largest");
@@ -57,12 +59,14 @@ void dataflow(Builder& k, const Case& c) {
 }
 
 /// 256 threads have 32 elements each, of 8192 together, or 64 of one block of 128 x 128; of that,
-/// if it is f32, 512 threads have 32.
+/// if it is f32, 512 threads have 32. With given factors a block of that size is in halves.
 void schedule_gpu(Schedule& s, const Case& c) {
-  const int64_t elements = c.constant("rows") * c.constant("columns");
-  const int64_t together = std::max<int64_t>(8192 / elements, 1);
+  const int64_t rows = c.constant("rows"), columns = c.constant("columns");
+  const bool given = c.constant("part") == static_cast<int64_t>(Part::codes);
+  const int64_t height = given ? std::min(rows, 8192 / columns) : rows;
+  const int64_t elements = height * columns, together = std::max<int64_t>(8192 / elements, 1);
   const int64_t of_thread = elements > 8192 && c.dtype() == bf16 ? 64 : 32;
-  s.threads(together * elements / of_thread).set("together", together);
+  s.threads(together * elements / of_thread).set("together", together).set("height", height);
 }
 
 const Jit& kernel() {
