@@ -292,6 +292,30 @@ TEST_F(Call, RunsLaunchesInOrderAndSkipsEmptyGrids) {
   EXPECT_EQ(seen.entries, (std::vector<std::string>{"b", "a", "b"}));
 }
 
+TEST_F(Call, MakesTheEntriesOfSeveralLaunchesReadyTogether) {
+  struct Preparing : FunctionModule {
+    using FunctionModule::FunctionModule;
+    void prepare(std::span<const void* const> entries, Device) override {
+      EXPECT_TRUE(seen.entries.empty());
+      prepared.emplace_back(entries.begin(), entries.end());
+    }
+    std::vector<std::vector<const void*>> prepared;
+  };
+  KernelMetadata metadata = recorded({}, {1});
+  const HostExpr even = HostExpr::binary(HostOp::eq, HostExpr::binary(HostOp::floormod, m, 2), 0);
+  metadata.launches = {{"one", {{even, "a", {m}, 0}, {1, "b", {m}, 0}}, {}},
+                       {"two", {{1, "c", {m - 7}, 0}}, {}},
+                       {"three", {{1, "d", {1}, 0}}, {}}};
+  const auto module = std::make_shared<Preparing>(std::map<std::string, TwCpuEntry*>{
+      {"a", record<'a'>}, {"b", record<'b'>}, {"c", record<'c'>}, {"d", record<'d'>}});
+  const LoadedKernel kernel(metadata, module);
+  call(kernel, {vector(7)});  // launch "two" has no blocks
+  call(kernel, {vector(8)});
+  EXPECT_EQ(module->prepared,
+            (std::vector<std::vector<const void*>>{{module->entry("b"), module->entry("d")}}));
+  EXPECT_EQ(seen.entries, (std::vector<std::string>{"b", "d", "a", "c", "d"}));
+}
+
 TEST_F(Call, ChecksTheGrid) {
   KernelMetadata metadata = recorded({}, {m - 5, m});
   metadata.launches[0].grid_limit = {INT64_MAX, 65535, 65535};

@@ -33,6 +33,7 @@ struct CompileReport {
   Diagnostics diagnostics;  // warnings to the author
   bool keep_texts = false;
   ir::Dump* dump = nullptr;  // where texts go, too
+  bool on_demand = false;    // the code of a launch may be left to the first call that runs it
 
   /// Whether texts need to be made at all.
   bool wants_texts() const { return keep_texts || dump != nullptr; }

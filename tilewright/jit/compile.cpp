@@ -95,7 +95,9 @@ Content build(const backend::Backend& backend, const std::string& target,
               const ir::Program& program, const CompileOptions& options) {
   std::optional<ir::Dump> dump;
   if (!options.dump.dir.empty()) dump.emplace(options.dump);
-  backend::CompileReport report{.keep_texts = options.keep_texts, .dump = dump ? &*dump : nullptr};
+  backend::CompileReport report{.keep_texts = options.keep_texts,
+                                .dump = dump ? &*dump : nullptr,
+                                .on_demand = options.on_demand};
   pass::check_program(program, report.diagnostics);
   pass::check_target(program, target_named(target), report.diagnostics);
   report.diagnostics.throw_errors();
@@ -113,9 +115,9 @@ Content build(const backend::Backend& backend, const std::string& target,
 }
 
 Content find_or_build(const backend::Backend& backend, const std::string& target,
-                      const ir::Program& program, const std::string& key) {
+                      const ir::Program& program, const std::string& key, bool on_demand) {
   if (Content found = from_disk(backend, program, key)) return found;
-  Content made = build(backend, target, program, {});
+  Content made = build(backend, target, program, {.on_demand = on_demand});
   const backend::Artifact& artifact = made->artifact;
   runtime::CacheFiles files = {{"metadata.json", runtime::to_json(artifact.metadata)},
                                {"code", artifact.code}};
@@ -180,8 +182,8 @@ Kernel compile(const ir::Program& source, const CompileOptions& options) {
     return Kernel(build(backend, target, program, own));
   }
   const std::string key = key_of(backend, target, program);
-  return Kernel(
-      memory_cache().get(key, [&] { return find_or_build(backend, target, program, key); }));
+  return Kernel(memory_cache().get(
+      key, [&] { return find_or_build(backend, target, program, key, options.on_demand); }));
 }
 
 std::vector<CompileOutcome> compile_many(const std::vector<ir::Program>& programs,

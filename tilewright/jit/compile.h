@@ -26,6 +26,9 @@ struct CompileOptions {
   /// Writes them into a folder, with the times. The option "dump" of a program gives the folder,
   /// too. Does not read caches.
   ir::DumpOptions dump;
+  /// The backend may leave the code of a launch to the first call that runs it: then nothing is
+  /// compiled that no call takes, and what can't be compiled is an Error of that call.
+  bool on_demand = false;
 };
 
 /// Compiles a program, or finds it in a cache. What can't be compiled is an Error, and so is what

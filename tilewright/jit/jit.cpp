@@ -71,7 +71,7 @@ const Kernel& Jit::operator()(std::initializer_list<DType> dtypes,
   entry->dtypes = dtypes;
   for (const Constant& c : constants) entry->constants.push_back(c.value);
   entry->device = device;
-  entry->kernel = compile(program, {.target = target});
+  entry->kernel = compile(program, {.target = target, .on_demand = true});
   entry->next = entries_;
   entries_.store(entry.release(), std::memory_order_release);
   return entries_.load()->kernel;

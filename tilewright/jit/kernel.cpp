@@ -29,7 +29,9 @@ const char* Kernel::origin() const { return content_->origin; }
 std::string Kernel::explain() const {
   std::string text = runtime::to_text(metadata());
   if (content_->backend == nullptr) return text + "loaded from an artefact\n";
-  text += format("code: {} bytes, {}\n", content_->artifact.code.size(), origin());
+  const size_t bytes = content_->artifact.code.size();
+  text += bytes == 0 ? "code: made for each entry when it is first run\n"
+                     : format("code: {} bytes, {}\n", bytes, origin());
   for (const auto& step : steps()) text += format("  {:<24} {:8.3f} ms\n", step.name, step.ms);
   if (content_->is_edited) return text + "the source is the author's\n";
   return text + content_->backend->explain(content_->program, metadata().target);

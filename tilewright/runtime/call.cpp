@@ -53,6 +53,12 @@ struct LoadedKernel::Tables {
     Guard guard;
     const void* entry;
   };
+  /// The variant of launch l that runs.
+  size_t choose(size_t l, const Binding& binding) const {
+    size_t v = 0;
+    while (!choices[l][v].guard.holds(binding)) ++v;  // the last one's does
+    return v;
+  }
   ArgumentTable arguments;
   std::vector<std::vector<Choice>> choices;  // of launches: their variants
   std::vector<size_t> workspaces;            // parameters
@@ -197,6 +203,24 @@ void bind_workspaces(const KernelMetadata& m, const ArgumentTable& table,
 
 }  // namespace
 
+void LoadedKernel::prepare(const Binding& binding) const {
+  const auto bit = uint64_t{1} << (binding.device.id & 63);
+  if ((prepared_.load(std::memory_order_relaxed) & bit) != 0) [[likely]] {
+    return;
+  }
+  std::vector<const void*> entries;
+  for (size_t l = 0; l < metadata_.launches.size(); ++l) {
+    const size_t v = tables_->choose(l, binding);
+    const Launch& launch = metadata_.launches[l];
+    int64_t grid[3];
+    if (grid_of(metadata_, launch, launch.variants[v], binding.values(), grid)) {
+      entries.push_back(tables_->choices[l][v].entry);
+    }
+  }
+  module_->prepare(entries, binding.device);
+  prepared_.fetch_or(bit, std::memory_order_relaxed);
+}
+
 std::vector<OwnedTensor> LoadedKernel::operator()(std::span<const Arg> args,
                                                   const CallContext& context) const {
   const ArgumentTable& table = tables_->arguments;
@@ -223,15 +247,14 @@ std::vector<OwnedTensor> LoadedKernel::operator()(std::span<const Arg> args,
                                    ? static_cast<uint64_t>(binding.symbols[i])
                                    : binding.raw[i];
   }
+  if (metadata_.launches.size() > 1) prepare(binding);
   const HostValues values = binding.values();
   for (size_t l = 0; l < metadata_.launches.size(); ++l) {
     const Launch& launch = metadata_.launches[l];
-    const auto& choices = tables_->choices[l];
-    size_t v = 0;
-    while (!choices[v].guard.holds(binding)) ++v;  // the last one's does
+    const size_t v = tables_->choose(l, binding);
     LaunchRequest request;
     if (!grid_of(metadata_, launch, launch.variants[v], values, request.grid)) continue;
-    request.entry = choices[v].entry;
+    request.entry = tables_->choices[l][v].entry;
     request.args = packed;
     request.args_bytes = metadata_.packed_bytes;
     request.variant = &launch.variants[v];

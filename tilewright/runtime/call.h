@@ -1,6 +1,8 @@
 // The call of a compiled kernel: checks the arguments, solves the symbols, packs and launches.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,6 +13,8 @@
 #include "tilewright/runtime/module.h"
 
 namespace tw::runtime {
+
+class Binding;
 
 /// What a call needs beside its arguments.
 struct CallContext {
@@ -46,9 +50,13 @@ class LoadedKernel {
  private:
   struct Tables;
 
+  /// Several launches: their entries are made ready together, once for each device.
+  void prepare(const Binding& binding) const;
+
   KernelMetadata metadata_;
   std::shared_ptr<Module> module_;
   std::unique_ptr<const Tables> tables_;
+  mutable std::atomic<uint64_t> prepared_ = 0;  // a bit for each device
 };
 
 }  // namespace tw::runtime

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,9 @@ class Module {
   virtual ~Module() = default;
   /// Handle of an entry. Resolved once, when a kernel is loaded; a missing one is an Error.
   virtual const void* entry(const std::string& name) = 0;
+  /// Makes entries ready to be launched on a device, at the same time where that takes long. A
+  /// launch needs none of it; what goes wrong is the launch's to say.
+  virtual void prepare(std::span<const void* const> /*entries*/, Device /*device*/) {}
   /// Starts a launch; on the CPU, runs it. A fault is an Error.
   virtual void launch(const LaunchRequest& request) = 0;
   /// Sets memory to zero, in the order of the stream.

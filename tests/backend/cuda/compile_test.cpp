@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/backend/cuda/fake_driver.h"
+#include "tests/support/error_of.h"
 #include "tilewright/backend/cuda/deferred.h"
 #include "tilewright/backend/cuda/device/module.h"
+#include "tilewright/backend/cuda/emit/emit.h"
 #include "tilewright/backend/cuda/toolchain/find_nvrtc.h"
 #include "tilewright/base/error.h"
 #include "tilewright/ir/text.h"
@@ -14,10 +16,13 @@
 namespace tw::cuda {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
+using tw::test::error_of;
 
 class CudaCompile : public testing::Test {
  protected:
@@ -161,6 +166,57 @@ TEST_F(CudaCompile, EachLaunchThatStandsInIsCompiledByItself) {
   EXPECT_THAT(test::fake().loaded, SizeIs(3));
 }
 
+/// Makes a part of deferred code one that can't be compiled.
+void spoil(backend::Artifact& artifact, int part) {
+  const std::string head = format("{} == {}\n", kPart, part);
+  const size_t at = artifact.deferred.find(head);
+  ASSERT_NE(at, std::string::npos) << artifact.deferred;
+  artifact.deferred.insert(at + head.size(), "wrong\n");
+}
+
+TEST_F(CudaCompile, OnDemandOnlyWhatACallTakesIsCompiled) {
+  const test::WithFakeDriver driver(test::hoppers(1));
+  backend::CompileReport report{.on_demand = true};
+  backend::Artifact artifact = compile_program(in_vectors(), "cuda:sm_90a", &report);
+  EXPECT_TRUE(artifact.code.empty());
+  EXPECT_NE(report.steps.back().name, "nvrtc");
+  const std::string whole = whole_code(artifact);
+  EXPECT_TRUE(has_entry(whole, "twice_main_0") && has_entry(whole, "twice_main_1"));
+  spoil(artifact, 1);
+  const runtime::LoadedKernel kernel(artifact.metadata, load_cubin(artifact));
+  call_at(kernel, 0x10004);
+  EXPECT_EQ(test::fake().launches.at(0).entry, "twice_main_1");
+  EXPECT_THROW(call_at(kernel, 0x10000), InternalError);
+}
+
+TEST_F(CudaCompile, OnDemandSeveralLaunchesAreEachCompiledAndRunInOrder) {
+  const test::WithFakeDriver driver(test::hoppers(1));
+  const ir::Program program = ir::parse_program(R"(tilewright ir 1
+    program "steps" {
+      symbol n: i64
+      input X: f32[n]
+      output Y: f32[n]
+      launch b in n with name="one" { Y[b] = X[b] * 2.0 }
+      launch b in n with name="two" { Y[b] = Y[b] + 1.0 }
+      launch b in n with name="three" { Y[b] = Y[b] * 3.0 }
+    })");
+  backend::CompileReport report{.on_demand = true};
+  backend::Artifact artifact = compile_program(program, "cuda:sm_90a", &report);
+  const runtime::LoadedKernel kernel(artifact.metadata, load_cubin(artifact));
+  call_at(kernel, 0x10000);
+  call_at(kernel, 0x10000);
+  EXPECT_THAT(test::fake().loaded, SizeIs(3));
+  std::vector<std::string> entries;
+  for (const test::FakeLaunch& launch : test::fake().launches) entries.push_back(launch.entry);
+  EXPECT_THAT(entries, ElementsAre("steps_one_0", "steps_two_1", "steps_three_2", "steps_one_0",
+                                   "steps_two_1", "steps_three_2"));
+
+  spoil(artifact, 2);  // the launches before run, this one says what is wrong
+  const runtime::LoadedKernel broken(artifact.metadata, load_cubin(artifact));
+  EXPECT_THROW(call_at(broken, 0x10000), InternalError);
+  EXPECT_EQ(test::fake().launches.back().entry, "steps_one_0");
+}
+
 TEST_F(CudaCompile, ExportedCodeAndTextsHaveAllOfIt) {
   const backend::Artifact artifact = compile_program(in_vectors(), "cuda:sm_90a", nullptr);
   const std::string whole = whole_code(artifact);
@@ -178,14 +234,14 @@ TEST_F(CudaCompile, CodeThatCantBeCompiledLaterSaysWhyItIsNeeded) {
   EXPECT_EQ(again.flags, broken.flags);
   EXPECT_EQ(again.source, broken.source);
   const Deferred unknown{{"f"}, {"--no-such-flag"}, ""};
-  try {
-    compile_deferred(unknown, "f", "twice", all_targets().front());
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_THAT(std::string(error.what()),
-                HasSubstr("twice: these sizes, strides or addresses (not all multiples of 16 "
-                          "bytes, say) take 'f'"));
-  }
+  const auto error = [&](bool stands_in) {
+    return error_of(
+        [&] { compile_deferred(unknown, "f", "twice", all_targets().front(), stands_in); });
+  };
+  const auto why = HasSubstr(
+      "twice: these sizes, strides or addresses (not all multiples of 16 bytes, say) take 'f'");
+  EXPECT_THAT(error(true), why);
+  EXPECT_THAT(error(false), AllOf(HasSubstr("can't compile for"), Not(why)));
 }
 
 }  // namespace

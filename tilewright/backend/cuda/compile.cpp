@@ -83,12 +83,14 @@ runtime::KernelMetadata describe(const ir::Program& threads, const std::string& 
   return metadata;
 }
 
-std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata) {
+std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata, bool apart) {
   std::vector<std::string> entries;
   for (const runtime::Launch& launch : metadata.launches) {
     for (const runtime::Variant& variant : launch.variants) entries.push_back(variant.entry);
   }
-  return emit_source(threads, emit_options(threads), entries);
+  EmitOptions options = emit_options(threads);
+  options.apart = apart;
+  return emit_source(threads, options, entries);
 }
 
 backend::Artifact compile_source(const std::string& source, runtime::KernelMetadata metadata,
@@ -144,12 +146,17 @@ backend::Artifact compile_program(const ir::Program& program, const std::string&
   const Target& target = target_named(target_name);
   const ir::Program threads = lower(program, target, *report);
   runtime::KernelMetadata metadata = describe(threads, target_name);
+  const bool apart = report->on_demand && !report->wants_texts();
   std::vector<std::string> deferred;
   size_t i = 0;
   for (const runtime::Variant* variant : backend::variants_of(metadata)) {
-    if (is_deferred(threads, i++)) deferred.push_back(variant->entry);
+    if (is_deferred(threads, i++) || apart) deferred.push_back(variant->entry);
   }
-  const std::string source = report->timed("emit", [&] { return emit(threads, metadata); });
+  const std::string source = report->timed("emit", [&] { return emit(threads, metadata, apart); });
+  if (apart) {
+    return {
+        std::move(metadata), {}, to_text(Deferred{std::move(deferred), flags_of(program), source})};
+  }
   return compile_source(source, std::move(metadata), program, target, *report, std::move(deferred));
 }
 

@@ -22,8 +22,9 @@ ir::Program lower(const ir::Program& program, const Target& target, backend::Com
 runtime::KernelMetadata describe(const ir::Program& threads, const std::string& target_name);
 
 /// Thread IR as CUDA C++. Launch i is the entry `metadata`'s variant i names; parameter j of every
-/// entry is field j of `metadata.packed` (device/module.h).
-std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata);
+/// entry is field j of `metadata.packed` (device/module.h). Apart: EmitOptions.
+std::string emit(const ir::Program& threads, const runtime::KernelMetadata& metadata,
+                 bool apart = false);
 
 /// Compiles a source that has the entries of the metadata; those in `deferred` only where texts are
 /// kept, which show all.
@@ -44,7 +45,8 @@ backend::Artifact replace_source(const backend::Artifact& artifact, const std::s
 /// For Kernel::explain. Lowers and compiles again, so that compiling itself costs nothing more.
 std::string explain_program(const ir::Program& program, const std::string& target_name);
 
-/// All of it, for a full name of a target.
+/// All of it, for a full name of a target. On demand the artefact has no code, and all entries are
+/// deferred.
 backend::Artifact compile_program(const ir::Program& program, const std::string& target_name,
                                   backend::CompileReport* report);
 

@@ -56,17 +56,19 @@ bool Deferred::contains(std::string_view entry) const {
 }
 
 std::string compile_deferred(const Deferred& deferred, const std::string& entry,
-                             const std::string& name, const Target& target) {
+                             const std::string& name, const Target& target, bool stands_in) {
   const auto part = 1 + (std::ranges::find(deferred.entries, entry) - deferred.entries.begin());
   std::vector<std::string> flags = deferred.flags;
   flags.push_back(format("-D{}={}", kPart, part));
   try {
     return cached({.name = name, .source = deferred.source, .flags = std::move(flags)}, target);
   } catch (Error& error) {
-    error.note(
-        "{}: these sizes, strides or addresses (not all multiples of 16 bytes, say) take '{}', "
-        "which is compiled when it is first needed",
-        name, entry);
+    if (stands_in) {
+      error.note(
+          "{}: these sizes, strides or addresses (not all multiples of 16 bytes, say) take '{}', "
+          "which is compiled when it is first needed",
+          name, entry);
+    }
     throw;
   }
 }

@@ -1,4 +1,4 @@
-// Entries that most calls don't need: kept as source, each compiled when it is first launched.
+// Entries that a call may not need: kept as source, each compiled when it is first launched.
 #pragma once
 
 #include <string>
@@ -20,10 +20,10 @@ struct Deferred {
 std::string to_text(const Deferred& deferred);
 Deferred deferred_from_text(std::string_view text);
 
-/// The code of a deferred entry of the kernel `name`: from the disk cache, else from NVRTC, which
-/// if it is missing is an Error that says why it is needed.
+/// The code of a deferred entry of the kernel `name`: from the disk cache, else from NVRTC. Of an
+/// entry that stands in for another one, an Error says why it is needed.
 std::string compile_deferred(const Deferred& deferred, const std::string& entry,
-                             const std::string& name, const Target& target);
+                             const std::string& name, const Target& target, bool stands_in);
 
 /// The artefact's code with all entries, compiled anew where some are deferred.
 std::string whole_code(const runtime::Artifact& artifact);

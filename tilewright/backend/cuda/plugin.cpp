@@ -64,7 +64,7 @@ class CudaBackend : public backend::Backend {
     return cuda::replace_source(artifact, source, program);
   }
   std::string disassembly(const backend::Artifact& artifact) const override {
-    return disassemble(artifact.code);
+    return disassemble(artifact.code.empty() ? whole_code(artifact) : artifact.code);
   }
 };
 

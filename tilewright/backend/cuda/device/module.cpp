@@ -4,8 +4,11 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <set>
+#include <span>
+#include <thread>
 
 #include "tilewright/backend/cuda/deferred.h"
 #include "tilewright/backend/cuda/device/gpu.h"
@@ -42,7 +45,7 @@ struct Loaded {
 struct Entry {
   Variant variant;
   const std::string* kernel;
-  bool is_deferred = false;
+  bool is_deferred = false, stands_in = false;
   std::string code;  // of a deferred entry, once it is compiled
   std::array<std::atomic<const Loaded*>, kMaxGpus> on{};
 };
@@ -82,6 +85,7 @@ class CubinModule : public runtime::Module {
                    "{}: {} boxes of tensors, a launch has {} at most", name_, variant.maps.size(),
                    kMaxMaps);
         entry.is_deferred = deferred_.contains(variant.entry);
+        entry.stands_in = &variant != &launch.variants.front();
       }
     }
   }
@@ -97,6 +101,7 @@ class CubinModule : public runtime::Module {
     throw Error({}, {}, "{}: its metadata has no entry '{}'", name_, name);
   }
 
+  void prepare(std::span<const void* const> entries, Device device) override;
   void launch(const LaunchRequest& request) override;
   void fill_zero(void* memory, int64_t bytes, Device device, Stream stream) override;
 
@@ -112,7 +117,9 @@ class CubinModule : public runtime::Module {
     return *entry.on[static_cast<size_t>(device)].load(std::memory_order_acquire);
   }
   void load(int device, const Entry& wanted);
-  void prepare(Entry& entry, Gpu& gpu, CUmodule module);
+  void require_target(const Gpu& gpu) const;
+  void compile(Entry& entry) const;
+  void make_ready(Entry& entry, Gpu& gpu, CUmodule module);
   void set_config(const Variant& variant, Loaded& ready) const;
   void check_shared_memory(const Variant& variant, const Gpu& gpu, CUfunction function) const;
   int64_t resident_blocks(const Variant& variant, const Gpu& gpu, const Loaded& ready) const;
@@ -126,6 +133,50 @@ class CubinModule : public runtime::Module {
   std::deque<Loaded> all_loaded_;
 };
 
+void CubinModule::require_target(const Gpu& gpu) const {
+  const DeviceFacts& facts = gpu.facts();
+  if (facts.major != target_.major || facts.minor != target_.minor) {
+    Error error(codes::tgt_04, {},
+                "{}: compiled for {}, but cuda:{} ({}) has compute capability {}.{}", name_,
+                target_.full_name(), gpu.id(), facts.name, facts.major, facts.minor);
+    if (const Target* right = target_for(facts.major, facts.minor)) {
+      error.help("compile it for {}", right->full_name());
+    }
+    throw error;
+  }
+}
+
+/// The code of a deferred entry.
+void CubinModule::compile(Entry& entry) const {
+  if (!entry.code.empty()) return;
+  entry.code = compile_deferred(deferred_, entry.variant.entry, name_, target_, entry.stands_in);
+}
+
+/// Compiles what is deferred, each in a thread of its own. What fails is tried again by the launch,
+/// which throws.
+void CubinModule::prepare(std::span<const void* const> entries, Device device) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Entry*> missing;
+  for (Entry& entry : entries_) {
+    const bool wanted = std::ranges::count(entries, static_cast<const void*>(&entry)) > 0;
+    if (wanted && entry.is_deferred && entry.code.empty()) missing.push_back(&entry);
+  }
+  if (missing.size() < 2) return;
+  try {
+    require_target(Gpu::numbered(device.id));
+    std::vector<std::jthread> threads;
+    for (Entry* entry : missing) {
+      threads.emplace_back([this, entry] {
+        try {
+          compile(*entry);
+        } catch (const std::exception&) {
+        }
+      });
+    }
+  } catch (const std::exception&) {  // not its device, or no more threads
+  }
+}
+
 /// Makes an entry ready on a device: alone if it is deferred, else with all that aren't.
 void CubinModule::load(int device, const Entry& wanted) {
   Gpu& gpu = Gpu::numbered(device);
@@ -137,31 +188,19 @@ void CubinModule::load(int device, const Entry& wanted) {
     if (together || &entry == &wanted) entries.push_back(&entry);
   }
   if (entries.front()->on[static_cast<size_t>(device)] != nullptr) return;  // by another thread
-  const DeviceFacts& facts = gpu.facts();
-  if (facts.major != target_.major || facts.minor != target_.minor) {
-    Error error(codes::tgt_04, {},
-                "{}: compiled for {}, but cuda:{} ({}) has compute capability {}.{}", name_,
-                target_.full_name(), device, facts.name, facts.major, facts.minor);
-    if (const Target* right = target_for(facts.major, facts.minor)) {
-      error.help("compile it for {}", right->full_name());
-    }
-    throw error;
-  }
-  std::string& own_code = entries.front()->code;
-  if (wanted.is_deferred && own_code.empty()) {
-    own_code = compile_deferred(deferred_, wanted.variant.entry, name_, target_);
-  }
+  require_target(gpu);
+  if (wanted.is_deferred) compile(*entries.front());
   const ContextScope scope(gpu);
   const RelaxedCapture relaxed(gpu.api());
   CUmodule module = nullptr;
   const CUresult result =
-      gpu.api().module_load(&module, (wanted.is_deferred ? own_code : code_).data());
+      gpu.api().module_load(&module, (wanted.is_deferred ? wanted.code : code_).data());
   if (result != CUDA_SUCCESS) gpu.fail(result, name_, "loading its code", /*waited=*/false);
   // The first entry comes last: it says that all are there.
-  for (size_t i = entries.size(); i-- > 0;) prepare(*entries[i], gpu, module);
+  for (size_t i = entries.size(); i-- > 0;) make_ready(*entries[i], gpu, module);
 }
 
-void CubinModule::prepare(Entry& entry, Gpu& gpu, CUmodule module) {
+void CubinModule::make_ready(Entry& entry, Gpu& gpu, CUmodule module) {
   const Variant& v = entry.variant;
   const std::string doing = format("preparing entry {}", v.entry);
   const auto require = [&](CUresult result) {

@@ -15,6 +15,7 @@ namespace tw::cuda {
 struct EmitOptions {
   bool fast_math = false;  // every operation that isn't ieee is as the fast one
   bool line_info = false;  // #line directives with the author's positions
+  bool apart = false;      // each launch is a part of its own (kPart)
 };
 
 /// A box of a tensor as engines copy it: what the descriptor is made from that a launch passes.
@@ -50,7 +51,8 @@ std::string emit_source(const ir::Program& program, const EmitOptions& options,
 bool is_deferred(const ir::Program& program, size_t i);
 
 /// A macro that chooses a part of the source: 0 the launches that aren't deferred, 1, 2, ... one of
-/// those that are, in their order. Where it isn't defined, the source has all launches.
+/// those that are, or that are apart, in their order. Where it isn't defined, the source has all
+/// launches.
 inline constexpr const char* kPart = "TW_PART";
 
 /// A name as C++ has them, as near to `name` as can be; for entries.

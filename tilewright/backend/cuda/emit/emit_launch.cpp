@@ -187,14 +187,14 @@ std::string emit_source(const ir::Program& program, const EmitOptions& options,
            program.launches.size());
   std::map<std::string, std::string> helpers;
   std::string kernels;
-  bool in_parts = false;
+  bool in_parts = options.apart;
   for (size_t i = 0; i < entries.size(); ++i) in_parts = in_parts || is_deferred(program, i);
   size_t parts = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     Emitter emitter(options);
     const std::string kernel =
         emitter.kernel(program, program.launches[i].as<ir::Launch>(), entries[i], helpers);
-    const size_t part = is_deferred(program, i) ? ++parts : 0;
+    const size_t part = options.apart || is_deferred(program, i) ? ++parts : 0;
     kernels += in_parts
                    ? format("\n#if !defined({0}) || {0} == {1}\n{2}#endif\n", kPart, part, kernel)
                    : "\n" + kernel;
