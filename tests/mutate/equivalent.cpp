@@ -1,9 +1,12 @@
 // Which mutants do the same as the program. A mutant differs from it in one place; what is known
 // there decides:
 //   - no run comes there;
-//   - both values are the same there, or both conditions;
+//   - both values are the same there, or both conditions; the first element of a maximum is that
+//     of it and the least number;
 //   - what only one of them executes does nothing: all of it is behind conditions that fail, or it
 //     writes local elements which nobody reads who could see that.
+#include <limits>
+#include <map>
 #include <optional>
 
 #include "tests/mutate/effects.h"
@@ -34,13 +37,73 @@ class Comparison {
   std::string same_branch(const ir::If& a, const ir::If& b);
   std::string same_loop(const ir::For& a, const ir::For& b);
   std::string same_value(const Expr& a, const Expr& b);
+  void fill(const Stmt& s);
+  void enter(const ir::For& loop);
+  bool begins_fold(const ir::Op& op) const;
   std::string text_of(const Stmt& s) {
     return ir::print(effects_.chosen(s), {.canonical = true, .free = true});
   }
 
   Effects effects_;
   Facts& facts_;
+  std::map<ir::Buffer, int64_t, ir::ById> filled_;  // local arrays that have one number only
 };
+
+/// The statements that write the buffer.
+std::vector<Stmt> writers(const Stmt& s, const ir::Buffer& buffer) {
+  std::vector<Stmt> list;
+  ir::for_each_stmt(s, [&](const Stmt& each) {
+    const auto* store = each.try_as<ir::Store>();
+    const auto* move = each.try_as<ir::Move>();
+    const auto* atomic = each.try_as<ir::Atomic>();
+    const ir::Buffer written = store != nullptr    ? store->buffer
+                               : move != nullptr   ? move->dst
+                               : atomic != nullptr ? atomic->buffer
+                                                   : ir::Buffer();
+    if (written && written.root().same_as(buffer)) list.push_back(each);
+  });
+  return list;
+}
+
+/// After the statement.
+void Comparison::fill(const Stmt& s) {
+  std::erase_if(filled_, [&](const auto& each) { return !writers(s, each.first).empty(); });
+  const auto* loop = s.try_as<ir::For>();
+  const auto* store = (loop != nullptr ? loop->body : s).try_as<ir::Store>();
+  if (store == nullptr || store->buffer.space() != ir::MemSpace::local ||
+      !store->buffer.same_as(store->buffer.root()) || store->indices.size() != 1 ||
+      !store->value.dtype().is_int()) {
+    return;
+  }
+  const std::optional<int64_t> size = ir::as_int(store->buffer.shape()[0]),
+                               number = ir::as_int(store->value);
+  if (!size || !number) return;
+  const bool whole = loop == nullptr
+                         ? size == 1
+                         : store->indices[0].same_as(loop->var) && ir::as_int(loop->lo) == 0 &&
+                               ir::as_int(loop->hi) == size && ir::as_int(loop->step) == 1;
+  if (whole) filled_[store->buffer] = *number;
+}
+
+/// In a turn of the loop: nothing else is known of what other turns write.
+void Comparison::enter(const ir::For& loop) {
+  std::erase_if(filled_, [&](const auto& each) {
+    const std::vector<Stmt> all = writers(loop.body, each.first);
+    if (all.empty()) return false;
+    const auto* store = all.size() == 1 ? all[0].try_as<ir::Store>() : nullptr;
+    return store == nullptr || !store->indices[0].same_as(loop.var);
+  });
+}
+
+/// Whether the first operand is an element that is the least number, or the greatest of a minimum.
+bool Comparison::begins_fold(const ir::Op& op) const {
+  if ((op.code != OpCode::max && op.code != OpCode::min) || op.dtype != i32) return false;
+  const auto* load = op.args[0].try_as<ir::Load>();
+  const auto filled = load == nullptr ? filled_.end() : filled_.find(load->buffer);
+  using Limits = std::numeric_limits<int32_t>;
+  return filled != filled_.end() &&
+         filled->second == (op.code == OpCode::max ? Limits::min() : Limits::max());
+}
 
 std::string Comparison::same(const Stmt& a, const Stmt& b) {
   const auto* first = a.try_as<ir::Seq>();
@@ -52,6 +115,7 @@ std::string Comparison::same(const Stmt& a, const Stmt& b) {
         return same(first->stmts[i], second->stmts[i]);
       }
       effects_.learn(first->stmts[i]);
+      fill(first->stmts[i]);
     }
     return {};
   }
@@ -72,6 +136,7 @@ std::string Comparison::same(const Stmt& a, const Stmt& b) {
     const Facts::Scope scope(facts_);
     facts_.bind(*loop);
     facts_.step();
+    enter(*loop);
     return same(loop->body, turned->body);
   }
   if (facts_.is_dead()) return "no run comes here";
@@ -169,6 +234,9 @@ std::string Comparison::same_value(const Expr& a, const Expr& b) {
     const std::string always = "the choice is always the same";
     if (b.same_as(left->args[1]) && facts_.proves(left->args[0])) return always;
     if (b.same_as(left->args[2]) && facts_.proves(left->args[0], false)) return always;
+  }
+  if (left != nullptr && begins_fold(*left) && b.same_as(left->args[1])) {
+    return "the first of a fold is compared with the limit";
   }
   if (left != nullptr && right != nullptr && left->code == right->code &&
       left->args.size() == right->args.size()) {

@@ -50,6 +50,24 @@ TEST(Equivalent, ALoopWithoutTurnsInAnyCase) {
   EXPECT_THAT(equivalent("for s in 0:max(n - 99, 1) { Y[s] = 1.0 }"), ElementsAre());
 }
 
+TEST(Equivalent, TheFirstOfAFoldWithoutItsLimit) {
+  const std::string first = "alloc m: i32[2] local for s in 0:2 { m[s] = -2147483648 } ",
+                    fold = "m[s] = max(m[s], cast(X[s], i32)) ",
+                    result = "Y[t] = cast(m[0] + m[1], f32)",
+                    why = "the first of a fold is compared with the limit";
+  EXPECT_THAT(equivalent(first + "for s in 0:2 { " + fold + "} " + result),
+              ElementsAre("cast(X[s], i32) instead of max(m[s], cast(X[s], i32)): " + why));
+  // The second of each, a fold of the second, and one that doesn't begin at the limit.
+  const std::string twice = "for s in 0:2 { " + fold + "m[s] = max(m[s], 7) } ";
+  EXPECT_THAT(equivalent(first + twice + result), ElementsAre());
+  const std::string turns = "for u in 0:2 { for s in 0:2 { " + fold + "} } ";
+  EXPECT_THAT(equivalent(first + turns + result), ElementsAre());
+  const std::string other = "alloc m: i32[2] local for s in 0:2 { m[s] = -7 } ";
+  EXPECT_THAT(equivalent(other + "for s in 0:2 { " + fold + "} " + result), ElementsAre());
+  EXPECT_THAT(equivalent(first + "m[t % 2] = 5 for s in 0:2 { " + fold + "} " + result),
+              ElementsAre());
+}
+
 TEST(Equivalent, WhatIsWrittenToRegistersThatNobodyReads) {
   // t = 63 writes r[1], which only lower threads read.
   const std::string write = "alloc r: f32[2] local r[0] = 1.0 if t < 50 { r[1] = 2.0 } ";
