@@ -293,10 +293,10 @@ TEST(MoeTopkGateForward, RejectsArgumentsThatDoNotFit) {
 
 TEST(MoeTopkGateForward, RejectsMoreExpertsThanSharedMemoryHolds) {
   EXPECT_EQ(
-      error_of([] { Gate(1, 20000, 8, 0, {}).run(Where::twin); }),
-      "moe_topk_gate_forward: 237.2 KiB of shared memory, the limit is 227 KiB; logits is f32 "
-      "[1, 20000] on cuda:0: pass fewer experts, or a tensor on the CPU");
-  Gate on_cpu(1, 20000, 8, 0, {});
+      error_of([] { Gate(1, 60000, 8, 0, {}).run(Where::twin); }),
+      "moe_topk_gate_forward: 235.1 KiB of shared memory, the limit is 227 KiB; logits is f32 "
+      "[1, 60000] on cuda:0: pass fewer experts, or a tensor on the CPU");
+  Gate on_cpu(1, 60000, 8, 0, {});
   expect_gate(on_cpu);
 }
 

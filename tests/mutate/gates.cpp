@@ -19,7 +19,9 @@ using namespace kernels;
 
 /// Tokens, experts, and how many are chosen.
 using Sizes = std::tuple<int64_t, int64_t, int64_t>;
-const std::vector<Sizes> kSizes = {{13, 20, 3}, {5, 264, 5}, {7, 40, 9}};
+const std::vector<Sizes> kSizes = {{13, 20, 3}, {5, 264, 8}, {7, 96, 9}};
+/// Of topk_gate.
+const std::vector<Sizes> kChoices = {{13, 20, 3}, {5, 264, 8}, {7, 160, 9}, {5, 320, 16}};
 
 /// True for each token whose number has this remainder.
 Tensor flags(Place& p, int64_t tokens, int64_t remainder, int64_t divisor) {
@@ -90,16 +92,27 @@ Tensor given_experts(Place& p, int64_t tokens, int64_t experts, int64_t count) {
   return p.updated(p.holding(i64, {tokens, count + 3}, list)).slice(1, 0, count);
 }
 
+/// The same in other memory, since a call overwrites them.
+Tensor again(Place& p, const Tensor& given) {
+  const int64_t tokens = given.dim(0), count = given.dim(1);
+  std::vector<double> list;
+  for (int64_t i = 0; i < tokens; ++i) {
+    for (const double expert : values(given.slice(0, i, 1))) list.push_back(expert);
+    for (int64_t gap = 0; gap < 3; ++gap) list.push_back(-9);
+  }
+  return p.updated(p.holding(i64, {tokens, count + 3}, list)).slice(1, 0, count);
+}
+
 void add_choices(Cases& cases) {
   cases.add("topk_gate", "f32", [](Place& p) {
-    for (const auto& [t, e, k] : kSizes) {
+    for (const auto& [t, e, k] : kChoices) {
       for (const Tensor& scores : many_keys(p, t, e)) {
         topk_gate(scores, p.output(i64, {scores.dim(0), k}));
       }
     }
   });
   cases.stops("topk_gate", "not finite", [](Place& p) {
-    for (const auto& [t, e, k] : kSizes) {
+    for (const auto& [t, e, k] : kChoices) {
       for (const double wrong : {NAN, INFINITY}) {
         const Tensor scores = p.input(f32, {t, e});
         set(scores, t - 1, e - 1, wrong);
@@ -149,9 +162,37 @@ const std::vector<std::string> kOptional = {"masks == 0 || masks == t",
                                             "fixes == 0 || fixes == t && unmapped == t",
                                             "unmapped == 0 || unmapped == t"};
 
-void add_topk_gates(Cases& cases) {
-  cases.add("moe_topk_gate_forward", "all options", [](Place& p) {
-    for (const auto& [t, e, k] : {Sizes{12, 20, 3}, {17, 20, 3}, {13, 264, 5}, {13, 40, 9}}) {
+/// What a kernel of moe_topk_gate_forward is compiled for.
+struct Form {
+  const char* name;
+  bool all;  // a map, random experts and images as well
+  bool bias;
+};
+
+/// One call of that form: of what it needs and the arguments lack there is some without effect,
+/// what else they have is left out.
+void choose(Place& p, const Form& form, const Tensor& logits, int64_t k, MoeTopkGateArgs a) {
+  const int64_t t = logits.dim(0), e = logits.dim(1);
+  const Tensor nowhere = flags(p, t, 1, 1),
+               zeros = p.holding(f32, {e}, std::vector<double>(static_cast<size_t>(e), 0));
+  const auto [places, counts] = duplicates(p, e + 1);
+  const auto give = [](bool needs, const Tensor*& one, const Tensor& other) {
+    one = !needs ? nullptr : one != nullptr ? one : &other;
+  };
+  give(form.all, a.force_random, nowhere);
+  give(form.all, a.image_bias, zeros);
+  give(form.all, a.image_token_mask, nowhere);
+  give(form.all, a.to_physical_map, places);
+  give(form.all, a.logical_count, counts);
+  give(form.bias, a.bias, zeros);
+  a.num_shared_experts = 1;
+  moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}), a);
+}
+
+void add_forms(Cases& cases, const Form& form) {
+  constexpr const char* f = "moe_topk_gate_forward";
+  cases.add(f, form.name, [=](Place& p) {
+    for (const auto& [t, e, k] : {Sizes{12, 20, 3}, {17, 20, 3}, {13, 264, 8}, {13, 96, 9}}) {
       const Tensor masked = flags(p, t, 1, 4), forced = flags(p, t, 0, 4),
                    fixed = flags(p, t, 2, 4), image = flags(p, t, 0, 3);
       const Tensor mask = p.holding(bool_, {t}, [&] {
@@ -162,8 +203,7 @@ void add_topk_gates(Cases& cases) {
       const Tensor bias = p.input(f32, {e}), image_bias = p.input(f32, {e});
       const auto [places, counts] = duplicates(p, e + 1);
       const Tensor unmapped = given_experts(p, t, e, k), scores = p.output(f32, {t, e});
-      const MoeTopkGateArgs all = {.num_shared_experts = 1,
-                                   .routed_scaling_factor = 1.5F,
+      const MoeTopkGateArgs all = {.routed_scaling_factor = 1.5F,
                                    .mask = &mask,
                                    .bias = &bias,
                                    .image_bias = &image_bias,
@@ -175,33 +215,30 @@ void add_topk_gates(Cases& cases) {
                                    .unmapped_topk_idx = &unmapped,
                                    .force_random = &forced,
                                    .scores = &scores};
-      const auto run = [&, t = t, k = k](const Tensor& logits, const MoeTopkGateArgs& args) {
-        moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}), args);
-      };
       // Logits that don't count aren't finite; above 88.7 exp isn't.
       const Tensor logits = p.input(f32, {t, e}, -4, 4);
       for (int64_t i = 0; i < t; ++i) {
         for (int64_t j = 0; j < e; ++j) {
-          if (i % 4 < 2) set(logits, i, j, NAN);
+          const bool counts_not = i % 4 == 1 || (form.all && i % 4 == 0);
+          if (counts_not) set(logits, i, j, NAN);
           if (i % 4 >= 2 && (i + j) % 5 == 0) set(logits, i, j, static_cast<double>(89 + j));
         }
       }
-      run(logits, all);
+      choose(p, form, logits, k, all);
       if (t == 12) continue;  // the last block is whole, so that rows behind it show
-      const auto without = [&, t = t, e = e](const std::function<void(MoeTopkGateArgs&)>& leave) {
+      const auto without = [&, t = t, e = e,
+                            k = k](const std::function<void(MoeTopkGateArgs&)>& leave) {
         MoeTopkGateArgs some = all;
+        const Tensor given = given_experts(p, t, e, k);
+        some.unmapped_topk_idx = &given;
         leave(some);
-        run(p.input(f32, {t, e}, -4, 4), some);
+        choose(p, form, p.input(f32, {t, e}, -4, 4), k, some);
       };
       without([](MoeTopkGateArgs& a) { a.mask = nullptr; });
-      without([](MoeTopkGateArgs& a) { a.force_random = nullptr; });
       without([](MoeTopkGateArgs& a) { a.fix_routing_mask = nullptr; });
       without(
           [](MoeTopkGateArgs& a) { a.fix_routing_mask = nullptr, a.unmapped_topk_idx = nullptr; });
-      without([](MoeTopkGateArgs& a) { a.image_bias = nullptr, a.image_token_mask = nullptr; });
-      without([](MoeTopkGateArgs& a) { a.bias = nullptr; });
       without([](MoeTopkGateArgs& a) { a.scores = nullptr; });
-      without([](MoeTopkGateArgs& a) { a.to_physical_map = nullptr, a.logical_count = nullptr; });
       // All tokens choose by their biases.
       without([](MoeTopkGateArgs& a) {
         a.mask = nullptr, a.force_random = nullptr, a.fix_routing_mask = nullptr;
@@ -220,6 +257,8 @@ void add_topk_gates(Cases& cases) {
         a.mask = nullptr, a.fix_routing_mask = nullptr, a.unmapped_topk_idx = nullptr;
         a.bias = a.image_bias = &low, a.force_random = &all_forced;
       });
+      for (const Tensor& some : many_keys(p, t, e)) choose(p, form, some, k, {});
+      choose(p, form, keys(p, t, e), k, {.ep_rank = 7, .force_random = &forced});
     }
   });
   cases.last().facts = kOptional;
@@ -228,87 +267,74 @@ void add_topk_gates(Cases& cases) {
                            "biases == 0 || biases == 1"}) {
     cases.last().facts.emplace_back(each);
   }
-  cases.add("moe_topk_gate_forward", "without options", [](Place& p) {
-    for (const auto& [t, e, k] : kSizes) {
-      const Tensor forced = flags(p, t, 1, 2);
-      for (const Tensor& logits : many_keys(p, t, e)) {
-        const Shape shape{logits.dim(0), k + 1};
-        moe_topk_gate_forward(logits, p.output(i64, shape), p.output(f32, shape),
-                              {.num_shared_experts = 1});
+  if (form.bias) {
+    cases.add(f, format("{}, no expert to choose", form.name), [=](Place& p) {
+      for (const auto& [t, e, k] : kSizes) {
+        const Tensor bias = p.input(f32, {e}), forced = flags(p, t, 0, 2),
+                     fixed = flags(p, t, form.all ? 1 : 0, form.all ? 2 : 1),
+                     unmapped = given_experts(p, t, e, k), none = flags(p, t, 1, 1);
+        assign(bias, std::vector<double>(static_cast<size_t>(e), -INFINITY));
+        const auto run = [&, t = t, e = e, k = k](MoeTopkGateArgs args) {
+          args.bias = &bias;
+          choose(p, form, p.input(f32, {t, e}), k, args);
+        };
+        run({.mask = &none});
+        run({.fix_routing_mask = &fixed, .unmapped_topk_idx = &unmapped, .force_random = &forced});
+        // As many as are chosen, not all of one list.
+        assign(bias.slice(0, e - k, k), std::vector<double>(static_cast<size_t>(k), 0));
+        run({});
       }
-      moe_topk_gate_forward(keys(p, t, e), p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}),
-                            {.num_shared_experts = 1, .ep_rank = -2, .force_random = &forced});
-    }
-  });
-  cases.add("moe_topk_gate_forward", "no expert to choose", [](Place& p) {
-    for (const auto& [t, e, k] : kSizes) {
-      const Tensor bias = p.input(f32, {e}), forced = flags(p, t, 0, 2), fixed = flags(p, t, 1, 2),
-                   unmapped = given_experts(p, t, e, k);
-      assign(bias, std::vector<double>(static_cast<size_t>(e), -INFINITY));
-      const auto run = [&, t = t, e = e, k = k](const MoeTopkGateArgs& args) {
-        MoeTopkGateArgs with = args;
-        with.num_shared_experts = 1;
-        with.bias = &bias;
-        moe_topk_gate_forward(p.input(f32, {t, e}), p.output(i64, {t, k + 1}),
-                              p.output(f32, {t, k + 1}), with);
-      };
-      const Tensor none = flags(p, t, 1, 1);
-      run({.mask = &none});
-      run({.fix_routing_mask = &fixed, .unmapped_topk_idx = &unmapped, .force_random = &forced});
-      // As many as are chosen, not all of one list.
-      assign(bias.slice(0, e - k, k), std::vector<double>(static_cast<size_t>(k), 0));
-      run({});
-    }
-  });
-  // One of a block's tokens alone has none.
-  cases.stops("moe_topk_gate_forward", "no expert for a token", [](Place& p) {
-    const Tensor bias = p.holding(f32, {20}, std::vector<double>(20, -INFINITY));
-    for (int64_t token = 0; token < 6; ++token) {
-      const Tensor one = flags(p, 6, token, 6);
-      moe_topk_gate_forward(p.input(f32, {6, 20}), p.output(i64, {6, 4}), p.output(f32, {6, 4}),
-                            {.num_shared_experts = 1, .mask = &one, .bias = &bias});
-    }
-  });
-  cases.stops("moe_topk_gate_forward", "wrong data", [](Place& p) {
+    });
+    // One of a block's tokens alone has none.
+    cases.stops(f, format("{}, no expert for a token", form.name), [=](Place& p) {
+      const Tensor bias = p.holding(f32, {20}, std::vector<double>(20, -INFINITY));
+      for (int64_t token = 0; token < 6; ++token) {
+        const Tensor one = flags(p, 6, token, 6);
+        choose(p, form, p.input(f32, {6, 20}), 3, {.mask = &one, .bias = &bias});
+      }
+    });
+  }
+  cases.stops(f, format("{}, wrong data", form.name), [=](Place& p) {
     for (const auto& [t, e, k] : kSizes) {
       const Tensor logits = p.input(f32, {t, e}), bias = p.input(f32, {e}), all = flags(p, t, 0, 1),
                    given = given_experts(p, t, e, k);
       const auto [places, counts] = duplicates(p, e + 1);
-      const auto run = [&, t = t, k = k](const MoeTopkGateArgs& args) {
-        MoeTopkGateArgs with = args;
-        with.num_shared_experts = 1;
-        moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}), with);
+      const auto run = [&, k = k](const MoeTopkGateArgs& args) {
+        choose(p, form, logits, k, args);
       };
       assign(bias.slice(0, 0, e - k + 1),
              std::vector<double>(static_cast<size_t>(e - k + 1), -INFINITY));
-      run({.bias = &bias});
+      if (form.bias) run({.bias = &bias});
       for (const double wrong : {-1, static_cast<int>(e)}) {
         set(given, t - 1, k - 1, wrong);
         run({.fix_routing_mask = &all, .unmapped_topk_idx = &given});
       }
       for (const double wrong : {0, 4}) {
         assign(counts, std::vector<double>(static_cast<size_t>(e + 1), wrong));
-        run({.to_physical_map = &places, .logical_count = &counts});
+        if (form.all) run({.to_physical_map = &places, .logical_count = &counts});
       }
       assign(counts, std::vector<double>(static_cast<size_t>(e + 1), 0));
-      run({.to_physical_map = &places, .logical_count = &counts, .force_random = &all});
+      if (form.all) {
+        run({.to_physical_map = &places, .logical_count = &counts, .force_random = &all});
+      }
       set(logits, t - 1, e - 1, INFINITY);
       run({});
+      const Tensor images = flags(p, t, 0, 2), other = p.input(f32, {e});
+      for (const auto& [token, number] : {std::pair(3, NAN), {4, -INFINITY}}) {
+        const Tensor some = p.input(f32, {t, e});
+        set(some, token, e - 1, number);
+        choose(p, form, some, k, {.image_bias = &other, .image_token_mask = &images});
+      }
     }
   });
-  cases.stops("moe_topk_gate_forward", "not finite", [](Place& p) {
-    for (const auto& [t, e, k] : kSizes) {
-      const Tensor images = flags(p, t, 0, 2), bias = p.input(f32, {e});
-      const auto run = [&, t = t, e = e, k = k](int64_t token, double wrong,
-                                                const MoeTopkGateArgs& args) {
-        const Tensor logits = p.input(f32, {t, e});
-        set(logits, token, e - 1, wrong);
-        moe_topk_gate_forward(logits, p.output(i64, {t, k + 1}), p.output(f32, {t, k + 1}), args);
-      };
-      run(3, NAN, {.num_shared_experts = 1, .image_bias = &bias, .image_token_mask = &images});
-      run(4, -INFINITY, {.num_shared_experts = 1});
-    }
-  });
+}
+
+void add_topk_gates(Cases& cases) {
+  for (const Form& form : {Form{"all options", true, true},
+                           {"a bias", false, true},
+                           {"without options", false, false}}) {
+    add_forms(cases, form);
+  }
   for (const bool aux : {false, true}) {
     const char* how = aux ? "with a loss on scores" : "of weights";
     cases.add("moe_topk_gate_backward", how, [=](Place& p) {
@@ -341,7 +367,7 @@ void add_topk_gates(Cases& cases) {
     });
   }
   cases.stops("moe_topk_gate_backward", "no such expert", [](Place& p) {
-    for (const auto& [t, e, k] : kSizes) {
+    for (const auto& [t, e, k] : {Sizes{13, 20, 3}, {5, 264, 5}, {7, 40, 9}}) {
       std::vector<double> idx(static_cast<size_t>(t * k), 0);
       idx.back() = static_cast<double>(e);
       moe_topk_gate_backward(p.input(f32, {t, e}, 0, 2), p.holding(i64, {t, k}, idx),
@@ -370,24 +396,40 @@ void add_top2_gates(Cases& cases) {
   struct Size {
     int64_t tokens, experts, count, groups, kept;
   };
-  static constexpr Size kTop2Sizes[] = {
-      {12, 20, 3, 4, 2}, {17, 20, 3, 4, 2}, {7, 120, 5, 12, 10}, {13, 40, 9, 4, 3}};
-  struct Form {
+  // In the last groups are lists of the search.
+  static constexpr Size kTop2Sizes[] = {{12, 20, 3, 4, 2},
+                                        {17, 20, 3, 4, 2},
+                                        {7, 120, 5, 12, 10},
+                                        {13, 72, 9, 4, 3},
+                                        {9, 96, 9, 8, 3}};
+  struct Top2Form {
     const char* name;
     Scoring scoring;
     bool grouped;
   };
-  for (const Form& form : {Form{"sigmoid", Scoring::sigmoid, true},
-                           {"sqrtsoftplus", Scoring::sqrtsoftplus, false},
-                           {"softmax", Scoring::softmax, true}}) {
+  for (const Top2Form& form : {Top2Form{"sigmoid", Scoring::sigmoid, true},
+                               {"sqrtsoftplus", Scoring::sqrtsoftplus, false},
+                               {"softmax", Scoring::softmax, true}}) {
     const auto run = [=](Place& p, const Size& s, const Tensor& logits, const Tensor& bias,
-                         Top2SumGateArgs args) {
+                         Top2SumGateArgs args, bool needs_map = false) {
       args.scoring = form.scoring;
       args.num_groups = form.grouped ? s.groups : 0;
       args.num_topk_groups = form.grouped ? s.kept : 0;
       const int64_t tokens = logits.dim(0);
-      top2_sum_gate(logits, bias, p.output(i64, {tokens, s.count}),
-                    p.output(f32, {tokens, s.count}), args);
+      const auto [places, counts] = duplicates(p, s.experts);
+      const Tensor* given = args.unmapped_topk_idx;
+      for (const bool has_map : {true, false}) {  // each has a kernel of its own
+        if (needs_map && !has_map) continue;
+        Top2SumGateArgs some = args;
+        if (has_map && some.to_physical_map == nullptr) {
+          some.to_physical_map = &places, some.logical_count = &counts;
+        }
+        if (!has_map) some.to_physical_map = some.logical_count = nullptr;
+        const Tensor same = given != nullptr ? again(p, *given) : Tensor();
+        if (given != nullptr) some.unmapped_topk_idx = &same;
+        top2_sum_gate(logits, bias, p.output(i64, {tokens, s.count}),
+                      p.output(f32, {tokens, s.count}), some);
+      }
     };
     const auto all_of = [](Place& p, int64_t experts, double number) {
       return p.holding(f32, {experts}, std::vector<double>(static_cast<size_t>(experts), number));
@@ -416,23 +458,29 @@ void add_top2_gates(Cases& cases) {
                                      .unmapped_topk_idx = &unmapped};
         run(p, s, logits, bias, all);
         if (t == 12) continue;  // the last block is whole, so that rows behind it show
-        const auto without = [&, e = e, t = t,
-                              k = k](const std::function<void(Top2SumGateArgs&)>& leave) {
+        const auto without = [&, e = e, t = t](const std::function<void(Top2SumGateArgs&)>& leave) {
           Top2SumGateArgs some = all;
-          const Tensor again = given_experts(p, t, e, k);  // a call overwrites them
-          some.unmapped_topk_idx = &again;
           leave(some);
           run(p, s, p.input(f32, {t, e}, -4, 4), bias, some);
         };
         without([](Top2SumGateArgs& a) { a.mask = nullptr; });
         without([](Top2SumGateArgs& a) { a.fix_routing_mask = nullptr; });
-        without([](Top2SumGateArgs& a) { a.to_physical_map = nullptr, a.logical_count = nullptr; });
         const Tensor none =
             p.holding(i32, {e, 3}, std::vector<double>(static_cast<size_t>(e * 3), -2));
-        without([&](Top2SumGateArgs& a) { a.tp_rank = 0, a.to_physical_map = &none; });
+        for (const int64_t rank : {0, 1}) {
+          without([&](Top2SumGateArgs& a) { a.tp_rank = rank, a.to_physical_map = &none; });
+        }
         const Tensor zeros = all_of(p, e, -0.0);
         for (const Tensor& keys : many_keys(p, t, e)) run(p, s, keys, zeros, {});
-        if (form.grouped) run(p, s, lone_scores(p, e, groups, kept), zeros, {});
+        if (!form.grouped) continue;
+        run(p, s, lone_scores(p, e, groups, kept), zeros, {});
+        // All groups add up to the same; those that don't stay have the best experts.
+        const Tensor equal = all_of(p, e, -2), low = p.input(f32, {3, e}, -100, -100);
+        for (int64_t g = 0; g < groups; ++g) {
+          assign(equal.slice(0, g * (e / groups), 2),
+                 g < kept ? std::vector{3.0, 3.0} : std::vector{6.0, 0.0});
+        }
+        run(p, s, low, equal, {});
       }
     });
     cases.last().facts = kOptional;
@@ -473,12 +521,23 @@ void add_top2_gates(Cases& cases) {
             run(p, s, logits, bias,
                 {.to_physical_map = &places,
                  .logical_count = &counts,
-                 .unmapped_topk_idx = unmapped});
+                 .unmapped_topk_idx = unmapped},
+                /*needs_map=*/true);
           }
         }
         run(p, s, logits, all_of(p, e, -INFINITY), {});
-        // In a group that doesn't stay.
+        // The groups that stay, the last ones, have two experts each, or one of them three.
         const int64_t size = e / s.groups;
+        const Tensor few = all_of(p, e, 0);
+        for (int64_t g = s.groups - s.kept; g < s.groups; ++g) {
+          std::vector<double> group(static_cast<size_t>(size), -INFINITY);
+          group[0] = group[1] = 50;
+          assign(few.slice(0, g * size, size), group);
+        }
+        run(p, s, logits, few, {});
+        assign(few.slice(0, e - 1, 1), {50});
+        run(p, s, logits, few, {});
+        // In a group that doesn't stay.
         assign(bias.slice(0, e - size, size),
                std::vector<double>(static_cast<size_t>(size), -INFINITY));
         for (const auto& [token, wrong] :

@@ -35,7 +35,7 @@ void topk_sum_and_topk_group_idx(const Tensor& scores, int64_t num_topk_sum, con
 
 /// Scores u of experts by a token's logits x. Keys are u + bias, of softmax x + bias.
 enum class Scoring : uint8_t {
-  sigmoid,       // 1 / (1 + exp(-x))
+  sigmoid,       // 1 / (1 + exp(-x)), 0 where that may be subnormal
   sqrtsoftplus,  // sqrt(x > 20 ? x : log1p(exp(x)))
   softmax,       // exp(x - max) / sum of the same
 };

@@ -19,11 +19,13 @@ ScoresOfRows::ScoresOfRows(int64_t rows, int64_t experts)
 void ScoresOfRows::load(const Buffer& logits, const Expr& first) const {
   parallel({parts_, rows_, strip_}, [&](Expr p, Expr i, Expr j) {
     const Expr expert = p * strip_ + j;
-    all_(i, expert) = logits(first + i, expert);
+    all_(i, expert) = logits(min(first + i, logits.extent(0) - 1), expert);
   });
 }
 
-void ScoresOfRows::replace(const std::function<Expr(const Expr&)>& score) const {
+void ScoresOfRows::load(const Buffer& logits, const Expr& first,
+                        const std::function<Expr(const Expr&)>& score) const {
+  load(logits, first);
   parallel({rows_, parts_ * strip_}, [&](Expr i, Expr expert) {
     const Expr logit = let(all_(i, expert));
     all_(i, expert) = score(logit) + logit * 0.0F;  // no branch, as around a selection
@@ -39,27 +41,24 @@ void ScoresOfRows::each(const std::function<void(const Expr&, const Expr&, const
 
 Expr ScoresOfRows::key(const Expr& row, const Expr& expert, const Expr& bias) const {
   const Expr worth = let(all_(row, expert));
-  return select(isfinite(worth), ordered_without_zeros(worth + bias + 0.0F), kNoKey);
+  return select(isfinite(worth), ordered_without_zeros(worth + bias), kNoKey);
 }
 
 void finish_gate(const GateRows& g, const Found& found,
                  const std::function<Expr(const Expr& i, const Expr& expert)>& score_of,
                  const std::function<Expr(const Expr& expert, const Expr& token)>& number) {
   const auto kind = [&](const Expr& i) { return g.kind(i, 0); };
-  parallel({g.rows, kMostChoices}, [&](Expr i, Expr r) {
-    device_assert(kind(i) < kFixed || found.keys(i, r) != kNoKey,
-                  g.function + ": a logit of this token isn't finite, or a bias is NaN",
-                  {g.first + i});
-  });
-  parallel({g.rows, 1}, [&](Expr i, Expr) {
-    device_assert(kind(i) != kRouted || found.last(i, 0) > kOrderedMinusInfinity,
-                  g.function + ": too few experts of this token have a key above -inf",
-                  {g.first + i});
-  });
-  const Buffer expert = fragment(i64, {g.rows, kMostChoices}, "expert");
-  const Buffer score = fragment(f32, {g.rows, kMostChoices}, "score");
-  parallel({g.rows, kMostChoices}, [&](Expr i, Expr r) {
+  const int64_t width = width_of(g.slots);
+  const Buffer expert = fragment(i64, {g.rows, width}, "expert");
+  const Buffer score = shared(f32, {g.rows, width}, "score");
+  parallel({g.rows, width}, [&](Expr i, Expr r) {
     const Expr token = g.first + i;
+    device_assert(kind(i) < kFixed || found.keys(i, r) != kNoKey,
+                  g.function + ": a logit of this token isn't finite, or a bias is NaN", {token});
+    if (g.excludes) {
+      device_assert(kind(i) != kRouted || found.keys(i, g.count - 1) > kOrderedMinusInfinity,
+                    g.function + ": too few experts of this token have a key above -inf", {token});
+    }
     Variable chosen = var(i64, cast(found.columns(i, r), i64));
     if_(r < g.count && kind(i) == kFixed, [&] {
       assume(token < g.unmapped.extent(0));  // it is there
@@ -70,10 +69,9 @@ void finish_gate(const GateRows& g, const Found& found,
     });
     const Expr one = let(chosen);
     expert(i, r) = g.slots == g.count ? one : select(r < g.count, one, g.experts + r - g.count);
-    score(i, r) = if_else(r < g.count, score_of(i, one), 0.0F);
+    score(i, r) = score_of(i, one);
   });
-  const Buffer sum = denominator(value(score)).fragment();
-  parallel({g.rows, kMostChoices}, [&](Expr i, Expr r) {
+  parallel({g.rows, width}, [&](Expr i, Expr r) {
     if_(r < g.slots && (!g.forces || kind(i) != kForced), [&] {
       const Expr token = g.first + i, exists = let(kind(i) != kMasked);
       const auto store = [&](const Expr& id, const Expr& weight) {
@@ -84,8 +82,10 @@ void finish_gate(const GateRows& g, const Found& found,
           exists,
           [&] {
             assume(token < g.idx.extent(0));
-            store(number(expert(i, r), token),
-                  select(r < g.count, ieee::mul(score(i, r) / sum(i, 0), g.scale), 1.0F));
+            std::vector<Expr> all;
+            for (int64_t j = 0; j < g.count; ++j) all.push_back(score(i, j));
+            const Expr weight = ieee::mul(score(i, r) / (tree_sum(all) + 1e-20F), g.scale);
+            store(number(expert(i, r), token), select(r < g.count, weight, 1.0F));
           },
           [&] { store(-1, 0.0F); });
       g.unmapped(token, r) = select(exists, expert(i, r), -1);

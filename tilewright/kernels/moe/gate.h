@@ -20,8 +20,9 @@ struct GateRows {
   std::string function;  // for messages
   int64_t rows, experts, count, slots;
   Expr first, scale;
-  bool forces;  // whether some tokens may be kForced
-  Buffer kind;  // i32 [rows, 1]
+  bool forces;    // whether some tokens may be kForced
+  bool excludes;  // whether a bias may be -inf
+  Buffer kind;    // i32 [rows, 1], in shared memory
   Buffer unmapped, idx, weights;
 };
 
@@ -35,16 +36,18 @@ void finish_gate(const GateRows& g, const Found& found,
 class ScoresOfRows {
  public:
   ScoresOfRows(int64_t rows, int64_t experts);
-  /// As the logits are.
+  /// As the logits are. Rows behind the last are that.
   void load(const Buffer& logits, const Expr& first) const;
-  /// Each by its score, NaN where the logit isn't finite.
-  void replace(const std::function<Expr(const Expr& logit)>& score) const;
+  /// The score of each logit, NaN where it isn't finite.
+  void load(const Buffer& logits, const Expr& first,
+            const std::function<Expr(const Expr& logit)>& score) const;
   /// f(row of the block, expert, what it is worth)
   void each(const std::function<void(const Expr&, const Expr&, const Expr&)>& f) const;
   /// How many of them a row has, with those behind the last that make whole vectors.
   int64_t columns() const { return parts_ * strip_; }
   Expr operator()(const Expr& row, const Expr& expert) const { return all_(row, expert); }
-  /// By which experts are chosen: kNoKey where it isn't finite.
+  /// By which experts are chosen: kNoKey where it isn't finite. The sum with the bias isn't -0, as
+  /// long as one of both isn't.
   Expr key(const Expr& row, const Expr& expert, const Expr& bias) const;
 
  private:

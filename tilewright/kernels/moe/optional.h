@@ -1,6 +1,6 @@
 // Tensors that a call of a gate may leave out. The kernel gets an empty one then: what it reads
 // outside of that is the tensor's safe value, what it writes there goes nowhere. So one kernel does
-// for all calls.
+// for many calls; only what takes much code has kernels of its own.
 #pragma once
 
 #include <string_view>

@@ -15,6 +15,48 @@
 namespace tw::kernels {
 namespace {
 
+/// The groups of experts of the rows of a block.
+struct Groups {
+  int64_t rows, groups;
+  Buffer sums;   // shared i32 [rows, groups]: the key of the sum of a group's two best
+  Buffer stays;  // shared i32 [rows, groups]: whether a group is one of those that stay
+};
+
+/// The sums, of groups that are lists with these heads.
+void sum_heads(const Groups& g, const Buffer& best, const Buffer& second, int64_t lists) {
+  const int64_t n = lists / g.groups;
+  const auto of_groups = [&](const Buffer& keys) {
+    return reshape(value(keys), {g.rows, g.groups, n});
+  };
+  const Tile largest = max(of_groups(best), 2), place = iota({g.rows, g.groups, n}, 2);
+  // Of equal ones all but one are left.
+  const Tile first = min(select(of_groups(best) == largest, place, static_cast<int32_t>(n)), 2);
+  const Tile next = max(select(place == first, of_groups(second), of_groups(best)), 2);
+  const Buffer a = largest.fragment(), b = next.fragment();
+  parallel({g.rows, g.groups}, [&](Expr i, Expr group) {
+    const Expr sum = ordered_by(a(i, group, 0)) + ordered_by(b(i, group, 0));
+    g.sums(i, group) = ordered_without_zeros(sum + 0.0F);
+  });
+}
+
+/// Groups with one of the `kept` largest sums stay; of equal ones the first.
+void keep_groups(const Groups& g, int64_t kept) {
+  parallel({g.rows, g.groups}, [&](Expr i, Expr group) {
+    const Expr sum = let(g.sums(i, group)), number = let(cast(group, i32));
+    Variable before = var(i32, 0);
+    const auto compare = [&](const Expr& other) {
+      const Expr its = let(g.sums(i, other));
+      if_(its > sum || (its == sum && cast(other, i32) < number), [&] { before += 1; });
+    };
+    if (g.groups <= 8) {
+      unroll(0, g.groups, {.full = true}, compare);
+    } else {
+      serial(g.groups, compare);
+    }
+    g.stays(i, group) = select(before < static_cast<int32_t>(kept), 1, 0);
+  });
+}
+
 // Tensors that a call may leave out are empty then, see optional.h.
 void dataflow(Builder& k) {
   const Expr t = k.dim("t");
@@ -32,7 +74,7 @@ void dataflow(Builder& k) {
   const Buffer bias = k.input("bias", f32, {e});
   const Buffer mask = k.input("mask", bool_, {k.dim("masks")});
   const Buffer fix = k.input("fix_routing_mask", bool_, {k.dim("fixes")});
-  const Duplicates duplicates(k);
+  const Duplicates duplicates(k, e + slots - count);
   const LocalExperts local(k);
   const Expr scale = k.scalar("routed_scaling_factor", f32);
   const Buffer unmapped = k.inout("unmapped_topk_idx", i64, {k.dim("unmapped"), count},
@@ -42,7 +84,7 @@ void dataflow(Builder& k) {
   safe_value(mask, true);
   k.launch({cdiv(t, rows)}, [&](Expr block) {
     const Expr row = let(block * rows);
-    const Buffer kind = fragment(i32, {rows, 1}, "kind");
+    const Buffer kind = shared(i32, {rows, 1}, "kind");
     parallel({rows, 1}, [&](Expr i, Expr j) {
       const Expr at = row + i;
       kind(i, j) = select(!mask(at) || at >= t, kMasked, select(fix(at), kFixed, kRouted));
@@ -50,61 +92,68 @@ void dataflow(Builder& k) {
 
     // 1. Scores of all experts, or what those of a row have in common.
     const ScoresOfRows of_rows(rows, e);
-    of_rows.load(logits, row);
     Buffer largest, sum_of_row;
     if (scoring == Scoring::softmax) {
+      of_rows.load(logits, row);
       const Buffer all = fragment(f32, {rows, e}, "all");
       parallel({rows, e}, [&](Expr i, Expr expert) { all(i, expert) = of_rows(i, expert); });
       const Tile most = max(value(all), 1);
       largest = most.fragment();
       sum_of_row = sum(exp(value(all) - most), 1).fragment();
     } else {
-      of_rows.replace([&](const Expr& logit) { return score(scoring, logit); });
+      of_rows.load(logits, row, [&](const Expr& logit) { return score(scoring, logit); });
     }
 
-    // 2. The groups that stay, a bit each.
-    const Buffer stays = shared(u32, {rows, 1}, "stays");
+    // 2. The groups that stay, by the sums of their two best: of the heads of the search's lists,
+    // where a group is some of these, or else of all experts.
+    const int64_t size = kept > 0 ? e / groups : 1, length = e / search.lists();
+    const bool by_lists =
+        kept > 0 && search.is_staged() && length * search.lists() == e && size % length == 0;
+    Groups of_row{rows, groups, {}, {}};
     if (kept > 0) {
-      const int64_t size = e / groups;
+      of_row.sums = shared(i32, {rows, groups}, "sums");
+      of_row.stays = shared(i32, {rows, groups}, "stays");
+    }
+    if (kept > 0 && !by_lists) {
       const Buffer of_groups = fragment(f32, {rows, groups, size}, "of_groups");
       parallel({rows, groups, size}, [&](Expr i, Expr g, Expr j) {
         const Expr expert = g * size + j;
         of_groups(i, g, j) = of_rows(i, expert) + bias(expert);
       });
-      const Buffer sums = shared(f32, {rows, groups}, "sums");
-      copy(group_scores(value(of_groups), 2).fragment(), sums);
-      const auto keys = [&](const Expr& i, const std::vector<Expr>& places) {
-        return std::vector<Expr>{ordered_without_zeros(sums(i, places[0]) + 0.0F)};
-      };
-      const Buffer found = find_best({rows, groups, kept}, kMostChoices, keys).columns;
-      const Buffer bits = fragment(u32, {rows, kMostChoices}, "bits");
-      parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
-        bits(i, r) = select(r < kept, Expr(uint32_t{1}) << cast(found(i, r), u32), uint32_t{0});
+      const Buffer sum = group_scores(value(of_groups), 2).fragment();
+      parallel({rows, groups}, [&](Expr i, Expr g) {
+        of_row.sums(i, g) = ordered_without_zeros(sum(i, g, 0) + 0.0F);
       });
-      const Buffer all = fragment(u32, {rows, 1}, "all_bits");
-      reduce_bit_or(bits, all, 1);
-      copy(all, stays);
+      keep_groups(of_row, kept);
     }
+    const ListsOf lists_of_groups = [&](const Buffer& best, const Buffer& second) {
+      sum_heads(of_row, best, second, search.lists());
+      keep_groups(of_row, kept);
+      return
+          [&](const Expr& i, const Expr& l) { return of_row.stays(i, l / (size / length)) != 0; };
+    };
 
-    // 3. The best experts of these groups.
+    // 3. The best experts of these groups. A logit may be -0, a score isn't: its sum with a bias
+    // has no other key than that of 0 then.
+    const auto bias_of = [&](const Expr& expert) {
+      return scoring == Scoring::softmax ? bias(expert) + 0.0F : bias(expert);
+    };
     const auto keys = [&](const Expr& i, const std::vector<Expr>& experts) {
       std::vector<Expr> all;
       for (const Expr& expert : experts) {
-        const Expr key = let(of_rows.key(i, expert, bias(expert)));
-        if (kept > 0) {
-          // What fills up a row has no group, and no bit.
-          const int64_t most = (e + 4 * search.lists() - 1) / (e / groups);
-          const Expr number = cast(expert / (e / groups), u32);
-          const Expr group = most < 32 ? number : number & uint32_t{31};
-          all.push_back(select((stays(i, 0) >> group & uint32_t{1}) != uint32_t{0} || key == kNoKey,
-                               key, kOrderedMinusInfinity));
+        const Expr key = let(of_rows.key(i, expert, bias_of(expert)));
+        if (kept > 0 && !by_lists) {
+          // What fills up a row has no group, and isn't looked at.
+          const Expr stay = of_row.stays(i, min(expert / size, groups - 1)) != 0;
+          all.push_back(select(stay || key == kNoKey, key, kOrderedMinusInfinity));
         } else {
           all.push_back(key);
         }
       }
       return all;
     };
-    const Found found = find_best(search, kMostChoices, keys);
+    const Found found =
+        find_best(search, width_of(slots), keys, by_lists ? lists_of_groups : ListsOf{});
 
     const auto score_of = [&](const Expr& i, const Expr& expert) {
       const Expr worth = of_rows(i, expert);
@@ -112,10 +161,10 @@ void dataflow(Builder& k) {
       return exp(worth - largest(i, 0)) / sum_of_row(i, 0);
     };
     const auto number = [&](const Expr& expert, const Expr& token) {
-      return local.number(duplicates.physical(expert, token));
+      return local.number(duplicates.physical(expert, token), duplicates.exist);
     };
-    finish_gate({"top2_sum_gate", rows, e, count, slots, row, scale, /*forces=*/false, kind,
-                 unmapped, idx, weights},
+    finish_gate({"top2_sum_gate", rows, e, count, slots, row, scale, /*forces=*/false,
+                 /*excludes=*/true, kind, unmapped, idx, weights},
                 found, score_of, number);
   });
 }
@@ -177,12 +226,14 @@ void top2_sum_gate(const Tensor& logits, const Tensor& bias, const Tensor& idx,
   check_shared(f, shared, k, e, a.to_physical_map);
   const int64_t places = a.to_physical_map == nullptr ? e : e + a.to_physical_map->dim(1) - 1;
   const int64_t of_rank = experts_of_rank(f, {places, a.num_ep_ranks, a.tp_rank, a.num_tp_ranks});
+  const Divisor by_rank(of_rank), by_tp(a.num_tp_ranks);
   const Device device = logits.device();
   try {
     kernel()({},
              {{"e", e},
               {"k", k},
               {"shared", shared},
+              {"has_map", a.to_physical_map != nullptr},
               {"groups", grouped ? a.num_groups : 0},
               {"kept", grouped ? a.num_topk_groups : 0},
               {"scoring", static_cast<int64_t>(a.scoring)}},
@@ -191,7 +242,8 @@ void top2_sum_gate(const Tensor& logits, const Tensor& bias, const Tensor& idx,
                          or_empty(a.fix_routing_mask, bool_, {0}, device),
                          or_empty(a.to_physical_map, i32, {0, 1}, device),
                          or_empty(a.logical_count, i32, {0}, device), a.ep_rank, of_rank,
-                         a.num_tp_ranks, a.tp_rank, a.routed_scaling_factor,
+                         by_rank.multiplier, by_rank.shift, a.num_tp_ranks, by_tp.multiplier,
+                         by_tp.shift, a.tp_rank, a.routed_scaling_factor,
                          or_empty(a.unmapped_topk_idx, i64, {0, k}, device), idx, weights});
   } catch (const Error& error) {
     fail_gate(error, logits);

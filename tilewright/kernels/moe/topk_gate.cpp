@@ -24,8 +24,9 @@ void dataflow(Builder& k) {
     const auto keys = [&](const Expr& i, const std::vector<Expr>& columns) {
       std::vector<Expr> all;
       Expr finite = true;
+      const Expr token = let(min(row + i, tokens - 1));  // that of rows behind the last, too
       for (const Expr& expert : columns) {
-        const Expr score = let(scores(row + i, expert));
+        const Expr score = let(scores(token, expert));
         finite = finite & isfinite(score);
         if (search.is_staged()) {
           const Expr key = ordered_without_zeros(score + 0.0F);  // -0 + 0 is 0
@@ -34,11 +35,12 @@ void dataflow(Builder& k) {
           all.push_back(ordered(score));
         }
       }
-      if (!search.is_staged()) device_assert(finite, not_finite, {row + i});
+      if (!search.is_staged()) device_assert(finite, not_finite, {token});
       return all;
     };
-    const Found found = find_best(search, search.lists(), keys);
-    parallel({rows, search.lists()}, [&](Expr i, Expr r) {
+    const int64_t width = search.is_staged() ? width_of(count) : search.lists();
+    const Found found = find_best(search, width, keys);
+    parallel({rows, width}, [&](Expr i, Expr r) {
       if (search.is_staged()) device_assert(found.keys(i, r) != kNoKey, not_finite, {row + i});
       idx(row + i, r) = cast(found.columns(i, r), i64);
     });

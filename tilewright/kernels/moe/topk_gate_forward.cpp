@@ -15,11 +15,13 @@ namespace tw::kernels {
 namespace {
 
 // Tensors that a call may leave out are empty then: what is read outside of one has the value that
-// stands for its absence, what is written there goes nowhere.
+// stands for its absence, what is written there goes nowhere. Calls with a bias, images, a map or
+// random experts have kernels of their own, so that the first call compiles no more than it needs.
 void dataflow(Builder& k) {
   const Expr t = k.dim("t");
   const int64_t e = k.constant("e"), count = k.constant("k"), slots = count + k.constant("shared");
   const int64_t logical = e + slots - count, rows = k.tunable("rows", 1);
+  const int64_t width = width_of(slots);
   const Search search{rows,
                       e,
                       count,
@@ -28,13 +30,17 @@ void dataflow(Builder& k) {
                       /*with_keys=*/true};
   const Buffer logits = k.input("logits", f32, {t, e});
   const Buffer mask = k.input("mask", bool_, {k.dim("masks")});
-  const Expr forces = k.dim("forces");
-  const Buffer force = k.input("force_random", bool_, {forces});
+  const bool forces = k.constant("has_forced") != 0;
+  const Buffer force = k.input("force_random", bool_, {k.dim("forces")});
   const Buffer fix = k.input("fix_routing_mask", bool_, {k.dim("fixes")});
-  const Buffer bias = k.input("bias", f32, {k.dim("biases"), e});
-  const Buffer image_bias = k.input("image_bias", f32, {k.dim("image_biases"), e});
+  const bool has_bias = k.constant("has_bias") != 0, has_images = k.constant("has_images") != 0;
+  const auto row_if = [&](std::string_view name, bool exists) {
+    return k.dim(name, {.min = exists ? 1 : 0});
+  };
+  const Buffer bias = k.input("bias", f32, {row_if("biases", has_bias), e});
+  const Buffer image_bias = k.input("image_bias", f32, {row_if("image_biases", has_images), e});
   const Buffer image = k.input("image_token_mask", bool_, {k.dim("images")});
-  const Duplicates duplicates(k);
+  const Duplicates duplicates(k, logical);
   const Expr scale = k.scalar("routed_scaling_factor", f32);
   const Buffer unmapped = k.inout("unmapped_topk_idx", i64, {k.dim("unmapped"), count},
                                   {.strides = {k.dim("unmapped_row"), 1}});
@@ -44,54 +50,67 @@ void dataflow(Builder& k) {
   safe_value(mask, true);
   k.launch({cdiv(t, rows)}, [&](Expr block) {
     const Expr row = let(block * rows);
-    const Buffer kind = fragment(i32, {rows, 1}, "kind");
+    const Buffer kind = shared(i32, {rows, 1}, "kind");
     parallel({rows, 1}, [&](Expr i, Expr j) {
       const Expr at = row + i;
+      const Expr routed = select(fix(at), kFixed, kRouted);
       kind(i, j) = select(!mask(at) || at >= t, kMasked,
-                          select(force(at), kForced, select(fix(at), kFixed, kRouted)));
+                          forces ? select(force(at), kForced, routed) : routed);
     });
 
     // 1. Scores of all experts, and the best of them.
     const ScoresOfRows of_rows(rows, e);
-    of_rows.load(logits, row);
-    of_rows.replace([](const Expr& logit) { return sqrt_softplus(logit); });
+    of_rows.load(logits, row, [](const Expr& logit) { return sqrt_softplus(logit); });
     of_rows.each([&](const Expr& i, const Expr& expert, const Expr& score) {
-      scores(row + i, expert) = select(kind(i, 0) >= kFixed, score, 0.0F);
+      if_(row + i < scores.extent(0),
+          [&] { scores(row + i, expert) = select(kind(i, 0) >= kFixed, score, 0.0F); });
     });
     const int64_t columns = of_rows.columns();
-    const Buffer biases = shared(f32, {2, columns}, "biases");
-    parallel({columns}, [&](Expr expert) { biases(0, expert) = bias(0, expert); });
-    // Of another shape, so that both loops stay apart, each of vectors.
-    parallel({1, columns}, [&](Expr, Expr expert) { biases(1, expert) = image_bias(0, expert); });
+    Buffer biases;
+    if (has_images) {
+      biases = shared(f32, {2, columns}, "biases");
+      parallel({columns}, [&](Expr expert) { biases(0, expert) = bias(0, expert); });
+      // Of another shape, so that both loops stay apart, each of vectors.
+      parallel({1, columns}, [&](Expr, Expr expert) { biases(1, expert) = image_bias(0, expert); });
+    }
     const auto keys = [&](const Expr& i, const std::vector<Expr>& experts) {
-      const Expr is_image = let(cast(image(row + i), i64));
+      Expr is_image;
+      if (has_images) {
+        is_image = let(cast(if_else(row + i < image.extent(0), image(row + i), false), i64));
+      }
       std::vector<Expr> all;
       for (const Expr& expert : experts) {
-        all.push_back(of_rows.key(i, expert, biases(is_image, expert)));
+        const Expr added = has_images ? biases(is_image, expert)
+                           : has_bias ? bias(0, expert)
+                                      : Expr(0.0F);
+        all.push_back(of_rows.key(i, expert, added));
       }
       return all;
     };
-    const Found found = find_best(search, kMostChoices, keys);
+    const Found found = find_best(search, width, keys);
 
     // 2. The results of tokens with found or given experts, and of those without.
     const auto score = [&](const Expr& i, const Expr& expert) { return of_rows(i, expert); };
     const auto number = [&](const Expr& expert, const Expr& token) {
       return duplicates.physical(expert, token);
     };
-    finish_gate({"moe_topk_gate_forward", rows, e, count, slots, row, scale, /*forces=*/true, kind,
-                 unmapped, idx, weights},
+    finish_gate({"moe_topk_gate_forward", rows, e, count, slots, row, scale, forces,
+                 /*excludes=*/has_bias || has_images, kind, unmapped, idx, weights},
                 found, score, number);
 
     // 3. Tokens that get any experts: slot r the c-th of those that the slots before it left. The
     // words depend on the token and the slot alone.
-    if_(forces > 0, [&] {
-      const Buffer listed = fragment(i32, {logical}, "listed"), total = fragment(i32, {1}, "total");
-      parallel({logical}, {.max_vector = 1}, [&](Expr j) { listed(j) = duplicates.counts(j); });
-      reduce_sum(listed, total, 0);
-      const Buffer left = shared(i32, {rows, kMostChoices}, "left");
-      parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
+    if (forces) {
+      Buffer total;
+      if (duplicates.exist) {
+        const Buffer listed = fragment(i32, {logical}, "listed");
+        parallel({logical}, {.max_vector = 1}, [&](Expr j) { listed(j) = duplicates.counts(j); });
+        reduce_sum(listed, total = fragment(i32, {1}, "total"), 0);
+      }
+      const Buffer left = shared(i32, {rows, width}, "left");
+      parallel({rows, width}, [&](Expr i, Expr r) {
         if_(r < slots && kind(i, 0) == kForced, [&] {
-          const Expr all = let(select(duplicates.exist, total(0), static_cast<int32_t>(logical)));
+          const Expr all = let(duplicates.exist ? total(0) : Expr(static_cast<int32_t>(logical)));
           device_assert(all >= slots, "moe_topk_gate_forward: fewer experts than slots", {all});
           const auto words = philox(cast(duplicates.rank, u64), 0, cast((row + i) * 32 + r, u64));
           assume(row + i < t);
@@ -99,7 +118,7 @@ void dataflow(Builder& k) {
           weights(row + i, r) = uniform(words[0]);
         });
       });
-      parallel({rows, kMostChoices}, [&](Expr i, Expr r) {
+      parallel({rows, width}, [&](Expr i, Expr r) {
         if_(r < slots && kind(i, 0) == kForced, [&] {
           Variable id = var(i32, left(i, r));
           for (int64_t before = slots - 1; before-- > 0;) {
@@ -110,7 +129,7 @@ void dataflow(Builder& k) {
           unmapped(row + i, r) = -1;
         });
       });
-    });
+    }
   });
 }
 
@@ -147,7 +166,15 @@ void moe_topk_gate_forward(const Tensor& logits, const Tensor& idx, const Tensor
   check_map(f, map, counts, e + shared, a.ep_rank);
   const Device device = logits.device();
   try {
-    kernel()({}, {{"e", e}, {"k", k}, {"shared", shared}}, device.kind)
+    kernel()({},
+             {{"e", e},
+              {"k", k},
+              {"shared", shared},
+              {"has_map", a.to_physical_map != nullptr},
+              {"has_forced", a.force_random != nullptr},
+              {"has_bias", a.bias != nullptr},
+              {"has_images", a.image_bias != nullptr}},
+             device.kind)
         .launch(stream,
                 {logits, or_empty(a.mask, bool_, {0}, device),
                  or_empty(a.force_random, bool_, {0}, device),

@@ -1,7 +1,9 @@
 // Weights of a token's experts: what the gates and normalize_weight share.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "tilewright/lang/lang.h"
 
@@ -18,6 +20,15 @@ inline Tile tree_sum(const Tile& x) {
     sums = reshape(sum(reshape(sums, {rows, 2, half}), 1), {rows, half});
   }
   return sums;
+}
+
+/// The same of some numbers, with zeros behind them.
+inline Expr tree_sum(std::vector<Expr> sums) {
+  for (size_t half = std::bit_ceil(sums.size()) / 2; half >= 1; half /= 2) {
+    for (size_t j = half; j < sums.size(); ++j) sums[j - half] = let(sums[j - half] + sums[j]);
+    sums.resize(std::min(sums.size(), half));
+  }
+  return sums[0];
 }
 
 /// D of each row, see moe.h.

@@ -69,14 +69,15 @@ void in_rounds(int64_t count, const Round& round) {
 
 /// Lists are of neighbors, so that of equal keys the lowest list has the lowest column, and are
 /// sorted without their columns: a result finds its column by its key again.
-Found find_staged(const Search& search, int64_t width, const KeysOf& keys_of) {
+Found find_staged(const Search& search, int64_t width, const KeysOf& keys_of,
+                  const ListsOf& lists_that_stay) {
   const int64_t rows = search.rows, h = search.h, count = search.count, lists = search.lists();
   const int64_t length = lang::cdiv(h, lists), strip = 4 * lists,
                 padded = lang::cdiv(h, strip) * strip;
   const Buffer all = shared(i32, {rows, padded}, "all");
   parallel({rows, padded}, [&](Expr i, Expr column) {
     const Expr key = keys_of(i, {column})[0];
-    all(i, column) = padded == h ? key : select(column < h, key, INT_MIN);
+    all(i, column) = length * lists == h ? key : select(column < h, key, INT_MIN);
   });
   std::vector<Buffer> keys;
   for (int64_t c = 0; c < length; ++c) {
@@ -88,11 +89,21 @@ Found find_staged(const Search& search, int64_t width, const KeysOf& keys_of) {
     }
     sort(keys, {}, i, l);
   });
+  if (lists_that_stay) {
+    const auto stays = lists_that_stay(keys[0], keys[1]);
+    parallel({rows, lists}, [&](Expr i, Expr l) {
+      const Expr stay = let(stays(i, l));
+      for (size_t c = 0; c < keys.size(); ++c) {
+        const Expr keep = c == 0 ? stay || keys[c](i, l) == kNoKey : stay;
+        keys[c](i, l) = select(keep, keys[c](i, l), kOrderedMinusInfinity);
+      }
+    });
+  }
 
   const auto depth = static_cast<size_t>(std::min(length, count));
   const Buffer best = fragment(i32, {rows, 1}, "best"), list = fragment(i32, {rows, 1}, "list");
-  const Buffer found = fragment(i32, {rows, width}, "found");
-  const Buffer key_found = fragment(i32, {rows, width}, "key_found");
+  const Buffer found = fragment(i32, {rows, lists}, "found");
+  const Buffer key_found = fragment(i32, {rows, lists}, "key_found");
   clear(found);
   clear(key_found);
   in_rounds(count, [&](const Expr& number) {
@@ -102,9 +113,10 @@ Found find_staged(const Search& search, int64_t width, const KeysOf& keys_of) {
       candidates(i, l) = select(keys[0](i, l) == best(i, 0), cast(l, i32), INT_MAX);
     });
     reduce_min(candidates, list, 1);
-    parallel({rows, width}, [&](Expr i, Expr r) {
-      found(i, r) = select(r == number, list(i, 0), found(i, r));
-      key_found(i, r) = select(r == number, best(i, 0), key_found(i, r));
+    parallel({rows, lists}, [&](Expr i, Expr r) {
+      const Expr is_this = cast(r, i32) == cast(number, i32);
+      found(i, r) = select(is_this, list(i, 0), found(i, r));
+      key_found(i, r) = select(is_this, best(i, 0), key_found(i, r));
     });
     parallel({rows, lists}, [&](Expr i, Expr l) {
       const Expr taken = let(cast(l, i32) == list(i, 0));
@@ -115,8 +127,8 @@ Found find_staged(const Search& search, int64_t width, const KeysOf& keys_of) {
     });
   });
 
-  const Buffer list_of = shared(i32, {rows, width}, "list_of");
-  const Buffer key_of = shared(i32, {rows, width}, "key_of");
+  const Buffer list_of = shared(i32, {rows, lists}, "list_of");
+  const Buffer key_of = shared(i32, {rows, lists}, "key_of");
   copy(found, list_of);
   copy(key_found, key_of);
   const Buffer columns = fragment(i32, {rows, width}, "columns");
@@ -125,23 +137,27 @@ Found find_staged(const Search& search, int64_t width, const KeysOf& keys_of) {
     const Expr first = let(of * static_cast<int32_t>(length));
     Expr equal = uint32_t{0};  // a bit for each such element of the list
     for (int64_t c = 0; c < length; ++c) {
-      equal = equal | select(all(i, first + c) == key, uint32_t{1} << c, uint32_t{0});
+      equal = equal | cast(all(i, first + c) == key, u32) << static_cast<uint32_t>(c);
     }
     Variable left = var(u32, equal);
     if_(popcount(left) > uint32_t{1}, [&] {  // the results before have taken some
-      serial(count - 1, [&](Expr before) {
-        if_(before < r && key_of(i, before) == key && list_of(i, before) == of,
+      serial(r, [&](Expr before) {
+        if_(key_of(i, before) == key && list_of(i, before) == of,
             [&] { left = left & (left - uint32_t{1}); });
       });
     });
-    columns(i, r) = first + cast(ctz(left), i32);  // behind the results 32 at most
+    Expr place = left;  // perhaps none behind the results: 32 comes out, a column as well
+    if (lists_that_stay) place = place | uint32_t{1} << (length - 1);  // or is -inf now: any
+    columns(i, r) = first + cast(ctz(place), i32);
   });
-  return {columns, best, key_found};
+  return {columns, key_of};
 }
 
 }  // namespace
 
 Expr ordered(const Expr& x) { return select(x == 0.0F, 0, ordered_without_zeros(x)); }
+
+Expr ordered_by(const Expr& key) { return bitcast(key ^ ((key >> 31) & ~INT_MIN), f32); }
 
 Expr ordered_without_zeros(const Expr& x) {
   const int bits = x.dtype().bits();
@@ -156,8 +172,10 @@ int64_t Search::lists() const { return std::max(lists_of(h), count); }
 
 bool Search::is_staged() const { return staged && !in_word && h > lists() && h <= 8192; }
 
-Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
-  if (search.is_staged()) return find_staged(search, width, keys_of);
+Found find_best(const Search& search, int64_t width, const KeysOf& keys_of,
+                const ListsOf& lists_of) {
+  if (search.is_staged()) return find_staged(search, width, keys_of, lists_of);
+  TW_CHECK(!lists_of, "lists of a search that isn't staged");
   const auto [rows, h, count, in_word, staged, with_keys] = search;
   const int64_t lists = search.lists(), length = lang::cdiv(h, lists);
   const auto depth = static_cast<size_t>(std::min(length, count));
@@ -214,7 +232,11 @@ Found find_best(const Search& search, int64_t width, const KeysOf& keys_of) {
     });
   };
   in_rounds(count, round);
-  return {found, best, key_found};
+  return {found, key_found};
+}
+
+int64_t width_of(int64_t count) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
 }
 
 int64_t rows_of_block(int64_t lists) {

@@ -14,6 +14,8 @@ namespace tw::kernels {
 Expr ordered(const Expr& x);
 /// The same of x that isn't -0.
 Expr ordered_without_zeros(const Expr& x);
+/// The f32 of which a key is that.
+Expr ordered_by(const Expr& key);
 /// That of the f32 -inf.
 constexpr int32_t kOrderedMinusInfinity = INT32_MIN + 0x7FFFFF;
 /// What no f32 but a NaN has, above all that they have: of elements that must not be there, found
@@ -43,12 +45,11 @@ struct Search {
   bool is_staged() const;
 };
 
-/// What is found, i32 with undefined elements behind the results.
+/// What is found, i32. Behind the results are any columns of the row.
 struct Found {
   Buffer columns;  // [rows, width]: of the r-th best at r
-  Buffer last;     // [rows, 1]: the key of the last
-  /// [rows, width], where the search has them: the key of the r-th best at r, none that is kNoKey
-  /// behind the results.
+  /// [rows, width] or more, where the search has them: the key of the r-th best at r, none that is
+  /// kNoKey behind the results.
   Buffer keys;
 };
 
@@ -56,8 +57,18 @@ struct Found {
 /// such keys are not looked at. A staged search asks for one column at a time.
 using KeysOf = std::function<std::vector<Expr>(const Expr& row, const std::vector<Expr>& columns)>;
 
+/// Given the best and the second of the keys of each list of a staged search, i32 [rows, lists],
+/// which lists stay. Keys of others become kOrderedMinusInfinity, but for kNoKey, and a result that
+/// is one of these has any column of its list.
+using ListsOf = std::function<std::function<Expr(const Expr& row, const Expr& list)>(
+    const Buffer& best, const Buffer& second)>;
+
 /// Writes down the search. `width` is at least the count.
-Found find_best(const Search& search, int64_t width, const KeysOf& keys);
+Found find_best(const Search& search, int64_t width, const KeysOf& keys, const ListsOf& lists = {});
+
+/// Places of so many results, a power of two: few, so that a warp goes on with those of several
+/// rows of a staged search.
+int64_t width_of(int64_t count);
 
 /// For GPUs: a warp has a row, or several short ones, so that no fold leaves it; of long ones a
 /// block has one.
