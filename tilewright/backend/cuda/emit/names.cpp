@@ -1,6 +1,6 @@
 #include "tilewright/backend/cuda/emit/names.h"
 
-#include <cctype>
+#include <algorithm>
 
 #include "tilewright/backend/cuda/emit/emit.h"
 #include "tilewright/backend/cuda/emit/prelude.h"
@@ -29,9 +29,19 @@ constexpr std::string_view kReserved =
     " copysignf isnan isinf isfinite signbit atomicAdd atomicAnd atomicOr uint uint2 uint4 float2"
     " float4 double2 size_t NULL NAN INFINITY ";
 
+std::set<std::string_view> words_of(std::string_view text) {
+  std::set<std::string_view> words;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (!word.empty()) words.insert(word);
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  return words;
+}
+
 bool is_reserved(const std::string& name) {
-  return kReserved.find(" " + name + " ") != kReserved.npos || name.starts_with("__") ||
-         is_prelude_name(name);
+  static const std::set<std::string_view> reserved = words_of(kReserved);
+  return reserved.contains(name) || name.starts_with("__") || is_prelude_name(name);
 }
 
 }  // namespace
@@ -49,9 +59,13 @@ std::string legal_name(std::string_view name) {
 
 std::string Names::make(std::string_view wanted) {
   const std::string legal = wanted.empty() ? "v" : legal_name(wanted);
-  if (!is_reserved(legal) && taken_.insert(legal).second) return legal;
-  for (int n = 1;; ++n) {
-    std::string numbered = format("{}_{}", legal, n);
+  int& next = next_[legal];
+  if (next == 0) {
+    next = 1;
+    if (!is_reserved(legal) && taken_.insert(legal).second) return legal;
+  }
+  for (;; ++next) {
+    std::string numbered = format("{}_{}", legal, next);
     if (!is_reserved(numbered) && taken_.insert(numbered).second) return numbered;
   }
 }

@@ -1,6 +1,7 @@
 // Names in generated code: the author's, made legal and unique.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ class Names {
 
  private:
   std::set<std::string> taken_;
+  std::map<std::string, int> next_;  // of each name that was wanted: numbers below are taken
 };
 
 }  // namespace tw::cuda
