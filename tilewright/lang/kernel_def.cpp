@@ -34,6 +34,7 @@ namespace {
 /// Without variants before the last one that are the same program: their schedules had nothing to
 /// gain from their conditions.
 std::vector<Variant> without_repeats(std::vector<Variant> variants) {
+  if (variants.size() == 1) return variants;
   const std::string last = ir::canonical_text(variants.back().program);
   while (variants.size() > 1 && ir::canonical_text(variants.end()[-2].program) == last) {
     variants.erase(variants.end() - 2);
