@@ -8,6 +8,7 @@
 #include "tests/reference/quant.h"
 #include "tilewright/base/format.h"
 #include "tilewright/kernels/quant.h"
+#include "tilewright/kernels/work.h"
 
 namespace tw {
 namespace {
@@ -172,10 +173,28 @@ TEST(PerChannelCast, IsBitwiseTheReferenceOnThreads) {
   }
 }
 
+TEST(PerChannelCast, BlocksThatStayCastTileByTile) {
+  const kernels::WithWork much(kernels::Work::much);
+  for (const int64_t columns : {32, 128}) {
+    for (const int64_t group : {32, 128}) {
+      // One tile, for one of two blocks; nine, five for the first; four, of which half are not
+      // full.
+      for (const auto& [m, k] : {std::pair{128, 128}, {384, 384}, {256, 128 + columns}}) {
+        check({f8_e4m3, m, k, group, Layout::rows, Kind::exact, false, columns}, Where::twin);
+      }
+    }
+    check({f8_e4m3, 512, 256, 128, Layout::packed_down, Kind::power_of_two, false, columns,
+           Layout::packed_columns},
+          Where::twin);
+  }
+}
+
 TEST(PerChannelCast, BecomesCubins) {
   const test::AlsoToCubin cubins;
   if (!cubins.skip_reason().empty()) GTEST_SKIP() << cubins.skip_reason();
   check({bf16, 128, 256, 32}, Where::twin);
+  const kernels::WithWork much(kernels::Work::much);
+  check({f8_e4m3, 128, 256, 128, Layout::rows, Kind::exact, false, 128}, Where::twin);
 }
 
 TEST(PerChannelCast, HasTheValuesOfTheSpecification) {

@@ -32,4 +32,8 @@ inline Work work_of(int64_t bytes, DeviceKind device) {
   return bytes <= 12 << 20 ? Work::little : bytes <= 48 << 20 ? Work::cached : Work::much;
 }
 
+/// Of a launch with much work whose blocks stay for many tiles: two on every multiprocessor of an
+/// H200. For tests, two: then few tiles are several for a block.
+inline int64_t blocks_that_stay() { return WithWork::forced() ? 2 : 2 * 132; }
+
 }  // namespace tw::kernels

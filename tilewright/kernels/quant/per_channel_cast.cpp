@@ -10,12 +10,20 @@
 #include "tilewright/kernels/quant.h"
 #include "tilewright/kernels/quant/cast_arguments.h"
 #include "tilewright/kernels/quant/factors.h"
+#include "tilewright/kernels/work.h"
 
 namespace tw::kernels {
 namespace {
 
 constexpr int64_t kTile = 128;  // rows of a tile, one group or some
 constexpr int64_t kWord = 4;    // codes
+// Of a block that stays, more than memory has: tiles are counted in 32 bits.
+constexpr int64_t kMostTurns = int64_t{1} << 20;
+
+/// What of a tile has come to shared memory before its turn: elements, and factors by row.
+struct Ahead {
+  Buffer x, factors;
+};
 
 // A tile stays in registers. Its rows are in parts, and a part's maxima of columns need no other
 // threads; where they meet, a thread has one column of a group, and makes its scale. Elements
@@ -50,14 +58,12 @@ void dataflow(Builder& k, const Case& c) {
   const int64_t groups = kTile / rows, apart = parts / groups, depth = kTile / parts;
   const int64_t run = x_sf ? std::min(x_columns, tile_k) : tile_k, runs = tile_k / run;
   const int64_t across = cdiv(width, tile_k), panel = k.tunable("panel", across);  // tiles
-  // Of a strip tiles of one panel run together, of panels one after the other.
-  k.launch({cdiv(sf.padded_rows(), groups) * panel, cdiv(across, panel)}, [&](Expr block, Expr n) {
-    const Expr strip = let(block / panel), column0 = let((n * panel + block % panel) * tile_k);
-    if (k.tunable("whole", 0) != 0) assume((strip + 1) * kTile <= m);
+  const auto each = [&](auto f) {
+    for (int64_t r = 0; r < depth; ++r) f(r);
+  };
+  // Casts a tile. Of x, and of what rows have one of, it reads what has come ahead, or the tensors.
+  const auto cast_tile = [&](const Expr& strip, const Expr& column0, const Ahead& ahead) {
     const auto row = [&](int64_t r, const Expr& p) { return strip * kTile + p * depth + r; };
-    const auto each = [&](auto f) {
-      for (int64_t r = 0; r < depth; ++r) f(r);
-    };
     // Row r of each part: a thread has one vector of it. Of what a row has one, the block's threads
     // read one each, for all.
     std::vector<Buffer> v, from;
@@ -73,11 +79,12 @@ void dataflow(Builder& k, const Case& c) {
     }
     parallel({parts, runs, run}, [&](Expr p, Expr s, Expr j) {
       each([&](int64_t r) {
-        v[r](p, s, j) = x(gathers ? Expr(from[r](p)) : row(r, p), column0 + s * run + j);
+        v[r](p, s, j) = ahead.x ? Expr(ahead.x(p * depth + r, s * run + j))
+                                : x(gathers ? Expr(from[r](p)) : row(r, p), column0 + s * run + j);
       });
     });
-    Buffer of_x;
-    if (x_sf) {
+    Buffer of_x = ahead.factors;
+    if (x_sf && !of_x) {
       of_x = shared(f32, {runs, kTile}, "of_x");
       parallel({runs, kTile}, [&](Expr s, Expr i) {
         of_x(s, i) = x_sf->load(gathers ? Expr(row_of(i)) : strip * kTile + i,
@@ -149,6 +156,34 @@ void dataflow(Builder& k, const Case& c) {
     parallel({tile_k, kTile}, [&](Expr i, Expr r) {
       q(column0 + i, strip * kTile + r) = turned(i, place(i, r / kWord) * kWord + r % kWord);
     });
+  };
+  const bool whole = k.tunable("whole", 0) != 0;
+  const int64_t blocks = k.constant("blocks");
+  if (!whole || blocks == 0) {
+    // Of a strip tiles of one panel run together, of panels one after the other.
+    const Extents grid = {cdiv(sf.padded_rows(), groups) * panel, cdiv(across, panel)};
+    k.launch(grid, [&](Expr block, Expr n) {
+      const Expr strip = let(block / panel), column0 = let((n * panel + block % panel) * tile_k);
+      if (whole) assume((strip + 1) * kTile <= m);
+      cast_tile(strip, column0, {});
+    });
+    return;
+  }
+  // Blocks that stay, for whole tiles of many codes: while one is cast, the next ones come.
+  const Expr tiles = m / kTile * across;
+  k.launch({min(tiles, blocks)}, [&](Expr block) {
+    pipelined(min(cdiv(tiles - block, blocks), kMostTurns), [&](Expr turn) {
+      const Expr tile = let(block + turn * blocks);
+      const Expr strip = let(tile / across), column0 = let(tile % across * tile_k);
+      const Ahead ahead = {shared(x_dtype, {kTile, tile_k}, "ahead"),
+                           shared(f32, {runs, kTile}, "of_x")};
+      copy(x(at(strip * kTile, kTile), at(column0, tile_k)), ahead.x, {.max_vector = 16});
+      parallel({runs, kTile}, [&](Expr s, Expr i) {
+        ahead.factors(s, i) = x_sf->load(strip * kTile + i, (column0 + s * run) / x_columns);
+      });
+      assume((strip + 1) * kTile <= m);
+      cast_tile(strip, column0, ahead);
+    });
   });
 }
 
@@ -173,10 +208,12 @@ void schedule_gpu(Schedule& s, const Case& c) {
   }
 }
 
-/// Of whole tiles: no row is guarded.
+/// Of whole tiles: no row is guarded. Of many codes two blocks stay on a multiprocessor, each with
+/// two tiles on their way: 30.6 us for 8192 x 7168 instead of 31.9 (H200, 2026-12-03).
 void schedule_whole(Schedule& s, const Case& c) {
   schedule_gpu(s, c);
   s.set("whole", 1);
+  if (c.constant("blocks") != 0) s.min_blocks_per_sm(2).stages(3);
 }
 
 KernelDef definition(int64_t whole_rows) {
@@ -225,6 +262,8 @@ void run(const char* f, const Tensor& x, const Tensor& q, const Tensor& sf, bool
   }
   check_apart(f, codes, {named_sf});
   if (q.numel() == 0) return;
+  const bool stays =
+      scaled && !gathers && !turns && work_of(x.numel() + q.numel(), x.device().kind) == Work::much;
   const Kernel& compiled = kernel(sf.dtype() == i32 && 4 * o.group > kTile)(
       {x.dtype(), factors.dtype(), scaled ? x_factors.dtype() : f32},
       {{"kind", static_cast<int64_t>(kind_of(o.round_sf, sf.dtype()))},
@@ -232,7 +271,8 @@ void run(const char* f, const Tensor& x, const Tensor& q, const Tensor& sf, bool
        {"rows", o.group},
        {"x_columns", scaled ? o.x_columns : 0},
        {"gathers", gathers},
-       {"turns", turns}},
+       {"turns", turns},
+       {"blocks", stays ? blocks_that_stay() : 0}},
       x.device().kind);
   const float least = least_or_default(o.least, f8_e4m3, sf.dtype());
   if (scaled && gathers) {
