@@ -26,7 +26,7 @@ CASES = [
 @pytest.mark.parametrize("fmt", ["e4m3", "e2m1"])
 def test_blocks(flags: str, fmt: str, block: tuple[int, int]) -> None:
     torch.manual_seed(0)
-    for m, k in [(0, 576), (1, 576), (150, 576)]:
+    for m, k in [(0, 576), (1, 576), (150, 576), (5, 4608)]:
         x = torch.randn(m, k, device=DEVICE)
         pair = cast(x, fmt, block, **FLAGS[flags])
         for to in ("bf16", "fp32"):
