@@ -57,15 +57,11 @@ void add_token_casts(Cases& cases) {
           per_token_cast(ties, p.output(to, {kRows, h}), factors(p, f, kRows, groups), args);
         });
       }
-      for (const Work work : {Work::little, Work::much}) {
-        if (work == Work::much && !(h == 2048 && dtype == bf16)) continue;  // one kernel
-        cases.add("per_token_cast_with_sf_only", what, [=](Place& p) {
-          const WithWork with_work(work);
-          for (const Peaks where : kPeaks) {
-            per_token_cast_with_sf_only(x(p, where), f8_e4m3, factors(p, f, kRows, groups), args);
-          }
-        });
-      }
+      cases.add("per_token_cast_with_sf_only", what, [=](Place& p) {
+        for (const Peaks where : kPeaks) {
+          per_token_cast_with_sf_only(x(p, where), f8_e4m3, factors(p, f, kRows, groups), args);
+        }
+      });
       cases.add("per_token_cast_with_precomputed_sf", what, [=](Place& p) {
         const Tensor given =
             f == i32 ? factors(p, f32, kRows, groups) : factors(p, f, kRows, groups);
@@ -75,6 +71,12 @@ void add_token_casts(Cases& cases) {
       });
     }
   }
+  cases.add("per_token_cast_with_sf_only", "halves of rows", [=](Place& p) {
+    for (const Peaks where : kPeaks) {
+      per_token_cast_with_sf_only(p.peaks(bf16, {2, 3072}, 128, where), f8_e4m3,
+                                  factors(p, i32, 2, 24), {.group = 128, .round_sf = true});
+    }
+  });
   cases.add("per_token_cast", "bf16 to e4m3 in tiles", [=](Place& p) {
     for (const Peaks where : kPeaks) {
       per_token_cast(p.peaks(bf16, {16, 512}, 32, where), p.output(f8_e4m3, {16, 512}),

@@ -12,12 +12,12 @@
 #include "tilewright/kernels/quant/factors.h"
 #include "tilewright/kernels/quant/long_rows.h"
 #include "tilewright/kernels/quant/stochastic.h"
-#include "tilewright/kernels/work.h"
 
 namespace tw::kernels {
 namespace {
 
 constexpr int64_t kRows = 8, kColumns = 256;  // of a tile
+constexpr int64_t kFewThreads = 48;           // of a block that has a part of a row
 
 // Blocks share out the groups of all rows, or tiles of some rows. Columns past the end of a row
 // load as zero, which changes no maximum, and are not stored.
@@ -130,22 +130,25 @@ void dataflow(Builder& k, const Case& c) {
 
 /// Of codes, to e2m1 and of factors alone, where instructions count, a block has a row if that
 /// fills it: no thread divides by the number of groups then, nothing is guarded, and all loads come
-/// first; where there is little work, the more threads the better. Else each of a block's 128
-/// threads has 16 elements, or 32 where less than two vectors would be read for 16; of bf16, two of
-/// which are computed at once, each of 64 threads has 32.
+/// first. Of factors alone, which writes little, it has an equal part of a row and about two warps.
+/// Else each of a block's 128 threads has 16 elements, or 32 where less than two vectors would be
+/// read for 16; of bf16, two of which are computed at once, each of 64 threads has 32.
 void schedule_gpu(Schedule& s, const Case& c) {
   if (c.constant("group") > kLongestHeld) {
     s.threads(256);
     return;
   }
   const int64_t group = c.constant("group"), width = c.constant("k");
+  const bool alone = static_cast<Part>(c.constant("part")) == Part::factors;
   const bool is_dense =
-      c.dtype() != f32 && (c.dtype().bits() <= 8 || c.dtype(1) == f4_e2m1 ||
-                           static_cast<Part>(c.constant("part")) == Part::factors);
-  int64_t threads = c.constant("little") != 0 ? threads_of_row(width, group, 8) : 0;
-  if (threads == 0) threads = threads_of_row(width, group);
+      c.dtype() != f32 && (c.dtype().bits() <= 8 || c.dtype(1) == f4_e2m1 || alone);
+  int64_t threads = threads_of_row(width, group), together = width / group;
   if (is_dense && threads != 0) {
-    s.threads(threads).set("together", width / group);
+    while (alone && together % 2 == 0 && threads >= 2 * kFewThreads) {
+      threads /= 2;
+      together /= 2;
+    }
+    s.threads(threads).set("together", together).set("rows", alone ? 1 : 0);
     return;
   }
   const int64_t elements = c.dtype().bits() <= 8 ? 4096 : 2048;
@@ -234,14 +237,11 @@ void run(const Arguments& a, Stream stream) {
     check_apart(f, {"q", *a.q}, {{"x_sf", *o.x_sf}});
   }
   if (a.x.numel() == 0) return;
-  const bool little = a.part == Part::factors && a.x.dtype() != f32 &&
-                      work_of(a.x.bytes(), a.x.device().kind) == Work::little;
   const Kernel& compiled =
       kernel()({a.x.dtype(), a.format, factors.dtype(), scaled ? x_factors.dtype() : f32},
                {{"part", static_cast<int64_t>(a.part)},
                 {"kind", static_cast<int64_t>(kind_of(o.round_sf, a.sf.dtype()))},
                 {"stochastic", o.stochastic},
-                {"little", little},
                 {"k", k},
                 {"group", o.group},
                 {"x_rows", scaled ? o.x_rows : 0},
