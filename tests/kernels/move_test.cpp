@@ -76,7 +76,7 @@ TEST(Transpose, OfMatricesOfAllWidths) {
   for (const Where where : {Where::cpu, Where::twin}) {
     for (const DType dtype : {f32, bf16, f8_e4m3, f64, i8}) {
       for (const Shape& shape : {Shape{0, 5}, Shape{1, 1}, Shape{1, 257}, Shape{257, 1},
-                                 Shape{33, 70}, Shape{130, 256}}) {
+                                 Shape{33, 70}, Shape{130, 256}, Shape{128, 384}, Shape{192, 64}}) {
         const OwnedTensor x = random_tensor(dtype, shape, 1, -50, 50);
         const OwnedTensor y = test::filled_tensor(dtype, {shape[1], shape[0]}, 9);
         kernels::transpose(on(where, x), on(where, y));

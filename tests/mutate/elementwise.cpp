@@ -139,9 +139,10 @@ void add_moves(Cases& cases) {
         const WithWork scope(work);
         const int64_t down = (bits <= 16 ? 1024 : 2048) / bits;  // of a tile
         const int64_t across = (work == Work::little ? 512 : 1024) / bits;
+        const int64_t whole = bits == 8 ? 128 : 64;  // tiles
         for (const auto& [batch, m, n] :
-             {std::tuple(2, int64_t{5}, int64_t{7}), std::tuple(1, down + 1, across + 2),
-              std::tuple(1, 2 * down - 1, 2 * across - 3)}) {
+             {std::tuple(2, int64_t{5}, int64_t{7}), std::tuple(2, whole, 2 * whole),
+              std::tuple(1, down + 1, across + 2), std::tuple(1, 2 * down - 1, 2 * across - 3)}) {
           transpose(left(p.input(dtype, {batch, m, up(n)}, 0, 99), n),
                     left(p.output(dtype, {batch, n, up(m)}), m));
         }
