@@ -233,6 +233,31 @@ TEST(Emit, PairsBecomeE2m1OfF16) {
   expect_compiles(source, "e2m1_of_f16");
 }
 
+TEST(Emit, CodesOfAWordAreMadeInPairs) {
+  const auto code = [](int i, const char* dtype = "e4m3") {
+    return format("cast(bitcast(cast(X![bx, {}], {}), u8), u32)", i, dtype);
+  };
+  const auto body = [](const std::string& word) {
+    return body_of("let w: u32 = " + word + " Y![bx, t] = bitcast(w, f32)");
+  };
+  const std::string four = code(0) + " | " + code(1) + " << 8 | " + code(2) + " << 16 | ";
+  EXPECT_THAT(body(four + code(3) + " << 24"),
+              HasSubstr("w = halves(to_e4m3x2(X[bx * 64], X[bx * 64 + 1]), "
+                        "to_e4m3x2(X[bx * 64 + 2], X[bx * 64 + 3]));"));
+  EXPECT_THAT(body(code(1, "e5m2") + " << 8 | " + code(0, "e5m2")),
+              HasSubstr("w = u32(to_e5m2x2(X[bx * 64], X[bx * 64 + 1]));"));
+  EXPECT_THAT(body(four + "7"), HasSubstr("w = u32(to_e4m3x2(X[bx * 64], X[bx * 64 + 1])) | "
+                                          "(u32(u8(to_e4m3(X[bx * 64 + 2]))) << 16) | 7u;"));
+  for (const std::string& other :
+       {code(0) + " | " + code(1) + " << 16", code(0) + " | " + code(1), four + code(3) + " << 25",
+        code(0) + " | " + code(1, "e5m2") + " << 8",
+        code(0) + " | cast(bitcast(cast(X![bx, 1], e4m3, saturate=false), u8), u32) << 8"}) {
+    const std::string text = body(other);
+    EXPECT_EQ(text.find("halves"), text.npos) << text;
+    EXPECT_THAT(text, HasSubstr("u32(u8(to_e4m3("));
+  }
+}
+
 TEST(Emit, PairsAreFoldedWhereEachHasAPlaceOfItsOwn) {
   const auto folds = [](const std::string& place) {
     const std::string element = "a![" + place + "]";

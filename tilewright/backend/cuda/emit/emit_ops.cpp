@@ -145,10 +145,12 @@ Text Emitter::integer_operation(const ir::Op& op) {
   const auto result = [&](const Text& v) { return as_type(dtype, v); };
   const auto constant = op.args.size() > 1 ? ir::as_int(op.args[1]) : std::nullopt;
   switch (op.code) {
+    case OpCode::bit_or:
+      if (const auto word = word_of_codes(op)) return *word;
+      [[fallthrough]];
     case OpCode::add:
     case OpCode::sub:
     case OpCode::bit_and:
-    case OpCode::bit_or:
     case OpCode::bit_xor: {
       const auto [a, b] = operands(op);
       return wrapped(dtype, join_infix(op.code, a, b));

@@ -3,7 +3,9 @@
 // emit_async.cpp.
 #pragma once
 
+#include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -61,6 +63,8 @@ class Emitter {
   void loop_of_pairs(const ir::For& loop);
   /// Values of iterations 2i and 2i + 1, f16 or bf16, in a word.
   Text packed(const ir::Expr& low, const ir::Expr& high, const PairLoop& loop);
+  bool bytes_of_codes(const ir::Expr& e, std::array<const ir::Cast*, 4>& bytes) const;
+  std::optional<Text> word_of_codes(const ir::Op& op);
   void while_loop(const ir::While& loop);
   void branch(const ir::If& branch);
   void assume(const ir::Assume& assume);
