@@ -48,9 +48,11 @@ TEST(Randn, IsTheReference) {
 TEST(Randn, OnThreads) {
   const test::AlsoToCubin cubins;
   for (const DType dtype : {f32, bf16, f16}) {
-    for (const int64_t n : {1, 257, 1500}) check(dtype, {n}, {.seed = 5}, Where::twin);
+    for (const int64_t n : {1, 8, 257, 1500, 1504}) check(dtype, {n}, {.seed = 5}, Where::twin);
     for (const int64_t groups : {1, 5}) {
-      check(dtype, {9000}, {.seed = 7, .offset = 8, .most_groups = groups}, Where::twin);
+      for (const int64_t n : {9000, 9001}) {
+        check(dtype, {n}, {.seed = 7, .offset = 8, .most_groups = groups}, Where::twin);
+      }
     }
   }
 }

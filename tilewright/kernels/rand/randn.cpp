@@ -3,6 +3,7 @@
 // which become normals by two logarithms, roots, sines and cosines.
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "tilewright/base/integer.h"
 #include "tilewright/jit/jit.h"
@@ -31,37 +32,40 @@ std::array<Expr, 2> normals(const Expr& word0, const Expr& word1, bool hardware)
 // A block has some neighboring streams of a step, or of several. What is behind y is not stored.
 void dataflow(Builder& k, const Case& c) {
   const bool hardware = k.constant("hardware") != 0;
+  const int64_t vector = k.constant("vector");  // elements that are all in y, or none
   const int64_t width = k.tunable("width", 1024), depth = k.tunable("depth", 1);
   const Expr n = k.dim("n");
-  const Buffer y = k.inout("y", c.dtype(0), {n});
+  std::vector<Expr> shape = {n};
+  if (vector > 1) shape.emplace_back(vector);
+  const Buffer y = k.inout("y", c.dtype(0), shape);
   relaxed_global(y);  // each element is written once
   const Expr seed = k.scalar("seed", i64), first_block = k.scalar("block", i64),
              groups = k.scalar("groups", i64);
-  const Expr streams = groups * kGroup, parts = cdiv(groups, width / kGroup);
+  const Expr streams = groups * (kGroup / vector), parts = cdiv(groups, width / kGroup);
   k.launch({parts * cdiv(n, streams * (4 * depth))}, [&](Expr block) {
-    const Expr row = let(block / parts), stream = let((block - row * parts) * width);
+    const Expr row = let(block / parts), part = let(block - row * parts);
     serial(depth, [&](Expr d) {
       const Expr step = let(row * depth + d);
       const auto z = normals_of_blocks(
           width, seed, [&](const Expr&) { return cast(first_block + step, u64); },
-          [&](const Expr& j) { return cast(cast(stream + j, u32), u64); },
+          [&](const Expr& j) { return cast(cast(part * width + j, u32), u64); },
           [&](const Expr& a, const Expr& b) { return normals(a, b, hardware); });
-      const auto store = [&](bool all) {
-        for (int64_t w = 0; w < 4; ++w) {
-          const Buffer& from = z[static_cast<size_t>(w)];
-          const Expr first = let((step * 4 + w) * streams + stream);
-          if (all) assume(0 <= first && first + width <= n);
-          parallel({width}, [&](Expr j) {
-            const auto put = [&] { y(first + j) = cast(from(j), c.dtype(0)); };
-            all ? put() : if_(stream + j < streams, put);
+      const Expr stream = part * (width / vector);
+      for (int64_t w = 0; w < 4; ++w) {
+        const Expr first = let((step * 4 + w) * streams + stream);
+        assume(first >= 0);
+        const auto normal = [&](const Expr& i) {
+          return cast(z[static_cast<size_t>(w)](i), c.dtype(0));
+        };
+        if (vector == 1) {
+          parallel({width},
+                   [&](Expr i) { if_(i < streams - stream, [&] { y(first + i) = normal(i); }); });
+        } else {
+          parallel({width / vector, vector}, [&](Expr i, Expr j) {
+            if_(i < streams - stream, [&] { y(first + i, j) = normal(i * vector + j); });
           });
         }
-      };
-      // Most blocks are inside: one look for all of their elements.
-      const Expr last = (step * 4 + 3) * streams + stream;
-      if_(
-          stream + width <= streams && last + width <= n, [&] { store(true); },
-          [&] { store(false); });
+      }
     });
   });
 }
@@ -104,9 +108,13 @@ void randn(const Tensor& y, const RandnArgs& args, Stream stream) {
   const int64_t n = y.numel();
   if (n == 0) return;
   const bool hardware = y.device().kind == DeviceKind::cuda;
-  kernel()({y.dtype()}, {{"hardware", hardware}}, y.device().kind)
+  // A CPU looks at each element: it makes vectors of its own.
+  const int64_t in_vector = 128 / y.dtype().bits();
+  const int64_t vector = hardware && n % in_vector == 0 ? in_vector : 1;
+  const Shape shape = vector == 1 ? Shape{n} : Shape{n / vector, vector};
+  kernel()({y.dtype()}, {{"hardware", hardware}, {"vector", vector}}, y.device().kind)
       .launch(stream,
-              {Tensor(y.data(), y.dtype(), {n}, y.device()), static_cast<int64_t>(args.seed),
+              {Tensor(y.data(), y.dtype(), shape, y.device()), static_cast<int64_t>(args.seed),
                static_cast<int64_t>(args.offset / 4), groups_of(n, args.most_groups)});
 }
 
